@@ -1,1 +1,45 @@
-//! Placeholder, replaced within the hour.
+//! Placeholder crate doc.
+
+mod capability;
+mod discovery;
+mod endpoint;
+mod error;
+mod ext;
+mod instance;
+mod item;
+mod lease;
+mod metadata;
+mod name;
+mod overrides;
+mod query;
+pub mod record;
+mod registration;
+mod revision;
+mod snapshot;
+mod source;
+mod stream;
+mod ttl;
+
+pub use crate::capability::{Capabilities, Capability};
+pub use crate::discovery::ServiceDiscovery;
+pub use crate::endpoint::{Endpoint, Host};
+pub use crate::error::{Error, ErrorKind, Result};
+pub use crate::ext::{InstanceFilter, ServiceDiscoveryExt, no_instances};
+pub use crate::instance::{
+    DEFAULT_WEIGHT, Health, HealthCheck, Instance, InstanceSpec, InstanceStatus, Locality,
+};
+pub use crate::item::{Change, FoldError, RemoveReason, ResyncReason, WatchItem, WatchStatus, diff, fold};
+pub use crate::lease::{Generation, LeaseRef, OwnerToken};
+pub use crate::metadata::Metadata;
+pub use crate::name::{InstanceId, MAX_ID, MAX_NAME, Namespace, ServiceName, Version};
+pub use crate::overrides::{Override, OverrideStatus};
+pub use crate::query::{Query, ReadMode, ReadOptions};
+pub use crate::registration::{Beat, Limits, Registered, Registration, Takeover};
+pub use crate::revision::{Lineage, Revision};
+pub use crate::snapshot::{LeftOut, Rejected, Services, Slot, Snapshot};
+pub use crate::source::{
+    Batch, Digest, DigestKey, Follow, FollowEnd, Followed, RawEvent, RawServices, RawState, Record,
+    ServicesBatch, StoredOverride, WatchSource,
+};
+pub use crate::stream::{ServicesItem, ServicesStream, StateCell, StateReader, WatchState, WatchStream};
+pub use crate::ttl::Ttl;
