@@ -1,5 +1,6 @@
 //! Placeholder crate doc.
 
+mod backoff;
 mod capability;
 mod discovery;
 mod endpoint;
@@ -20,6 +21,7 @@ mod source;
 mod stream;
 mod ttl;
 
+pub use crate::backoff::Backoff;
 pub use crate::capability::{Capabilities, Capability};
 pub use crate::discovery::ServiceDiscovery;
 pub use crate::endpoint::{Endpoint, Host};
