@@ -1,0 +1,46 @@
+//! Real etcd members for tests: started on free ports in a temporary folder, ended with the handle.
+//!
+//! ```no_run
+//! # async fn f() -> Result<(), registry_testkit::etcd::HarnessError> {
+//! use registry_testkit::etcd::EtcdCluster;
+//!
+//! let cluster = EtcdCluster::builder().members(3).version("3.5").start().await?;
+//! let leader = cluster.leader().await.expect("a ready cluster has a leader");
+//! cluster.kill(leader)?;
+//! cluster.restart(leader).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - An etcd is found by [`binaries`]; it needs neither protoc nor a client crate.
+//! - Nothing outlives the tests: dropping the cluster kills its members and removes its folder, also while a
+//!   test panics; when the test process itself is killed, a guard process does the same (see `guard`).
+//! - [`EtcdCluster::shared`] is one member for all tests of a process, each in a namespace of its own.
+//! - A cluster is bound to no runtime: the members are plain child processes.
+//! - Everything listens on 127.0.0.1. Deadlines are tokio's: a paused clock would let them pass at once.
+//!
+//! Unix only: it needs signals and `sh`.
+
+pub mod binaries;
+mod builder;
+mod cluster;
+mod ctl;
+mod error;
+mod flags;
+mod guard;
+mod http;
+mod member;
+mod metrics;
+mod ports;
+mod shared;
+mod version;
+
+#[cfg(test)]
+mod tests;
+
+pub use binaries::{Installed, installed};
+pub use builder::{EtcdClusterBuilder, TlsFiles};
+pub use cluster::EtcdCluster;
+pub use error::HarnessError;
+pub use metrics::Metrics;
+pub use version::{EtcdVersion, VersionSpec};

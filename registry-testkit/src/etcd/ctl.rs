@@ -1,0 +1,66 @@
+//! An operator's acts, through etcdctl.
+
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use tokio::time::timeout;
+
+use super::{EtcdCluster, HarnessError, flags};
+
+/// etcdctl gives up by itself before: 2 s to connect, 5 s for a command.
+const LIMIT: Duration = Duration::from_secs(30);
+
+impl EtcdCluster {
+    /// Runs `etcdctl` with these arguments against all members and returns what it wrote: put, del, lease
+    /// revoke, compact, snapshot save, user add. An `--endpoints=` among the arguments wins. It speaks TLS and
+    /// acts as root where the cluster asks for that.
+    ///
+    /// Errors: [`HarnessError::ToolMissing`], [`HarnessError::Failed`]. Dropping the call ends etcdctl; the
+    /// command may have taken effect.
+    pub async fn ctl(&self, args: &[&str]) -> Result<String, HarnessError> {
+        self.run("etcdctl", args).await
+    }
+
+    /// Runs another program that came with this etcd, as `etcdutl`, like [`ctl`](Self::ctl).
+    pub async fn run(&self, tool: &str, args: &[&str]) -> Result<String, HarnessError> {
+        let mut command = Command::new(self.etcd.tool(tool)?);
+        flags::clean_environment(&mut command);
+        command.args(args).current_dir(self.folder()).stdin(Stdio::null());
+        // By environment, as a flag given twice adds up; an argument beats its variable.
+        command.env("ETCDCTL_API", "3").env("ETCDCTL_ENDPOINTS", self.endpoints().join(","));
+        if let Some(tls) = &self.tls {
+            command.env("ETCDCTL_CACERT", &tls.ca);
+            command.env("ETCDCTL_CERT", &tls.cert).env("ETCDCTL_KEY", &tls.key);
+        }
+        if let Some(password) = self.root_password.get() {
+            command.env("ETCDCTL_USER", format!("root:{password}"));
+        }
+        let named = || format!("{tool} {}", args.join(" "));
+        let output = tokio::process::Command::from(command).kill_on_drop(true).output();
+        let output = timeout(LIMIT, output)
+            .await
+            .map_err(|_| HarnessError::Failed {
+                command: named(),
+                stderr: format!("no end within {LIMIT:?}"),
+            })?
+            .map_err(HarnessError::io(format!("run {tool}")))?;
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            Err(HarnessError::Failed { command: named(), stderr })
+        }
+    }
+
+    /// Makes the user `root` and turns authentication on; from then on [`ctl`](Self::ctl) acts as root.
+    pub async fn enable_auth(&self, root_password: &str) -> Result<(), HarnessError> {
+        self.ctl(&["user", "add", &format!("root:{root_password}")]).await?;
+        self.ctl(&["user", "grant-role", "root", "root"]).await?;
+        self.ctl(&["auth", "enable"]).await?;
+        // Only a second call finds it set, and that one fails above.
+        let _ = self.root_password.set(root_password.to_owned());
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! One HTTP/1.0 GET, which is all that readiness and metrics need.
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+use super::HarnessError;
+
+/// A member's metrics are about 100 KB.
+const MAX_ANSWER: u64 = 16 << 20;
+
+/// The body that `http://127.0.0.1:port{path}` answers with status 200 within `limit`; any other status is
+/// [`HarnessError::BadAnswer`]. Dropping it closes the connection.
+pub(super) async fn get(port: u16, path: &str, limit: Duration) -> Result<String, HarnessError> {
+    let what = || format!("read http://127.0.0.1:{port}{path}");
+    let answer = timeout(limit, exchange(port, path))
+        .await
+        .map_err(|_| {
+            HarnessError::BadAnswer(format!("no answer to {path} from port {port} within {limit:?}"))
+        })?
+        .map_err(HarnessError::io(what()))?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.lines().next().unwrap_or_default();
+    if status.split(' ').nth(1) == Some("200") {
+        Ok(body.to_owned())
+    } else {
+        Err(HarnessError::BadAnswer(format!("port {port} answers {path} with {status:?} {}", body.trim())))
+    }
+}
+
+async fn exchange(port: u16, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
+    let request = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(MAX_ANSWER).read_to_end(&mut answer).await?;
+    String::from_utf8(answer).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Serves one connection with `answer`, or holds it silently.
+    async fn against(answer: Option<&str>) -> Result<String, HarnessError> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 128];
+            let read = stream.read(&mut request).await.unwrap();
+            assert!(request[..read].starts_with(b"GET /health HTTP/1.0\r\n"));
+            match answer {
+                Some(answer) => stream.write_all(answer.as_bytes()).await.unwrap(),
+                None => std::future::pending().await,
+            }
+        };
+        let served = async {
+            serve.await;
+            std::future::pending::<std::convert::Infallible>().await
+        };
+        tokio::select! {
+            answer = get(port, "/health", Duration::from_millis(200)) => answer,
+            never = served => match never {},
+        }
+    }
+
+    #[tokio::test]
+    async fn only_200_is_an_answer_and_silence_ends() {
+        let body = against(Some("HTTP/1.0 200 OK\r\nA: b\r\n\r\n{\"health\":\"true\"}")).await.unwrap();
+        assert_eq!(body, "{\"health\":\"true\"}");
+        for answer in [Some("HTTP/1.0 503 No\r\n\r\nsick"), Some("junk"), None] {
+            let error = against(answer).await.unwrap_err();
+            assert!(matches!(error, HarnessError::BadAnswer(_)), "{error:?}");
+        }
+    }
+}
