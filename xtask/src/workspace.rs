@@ -63,3 +63,8 @@ pub(crate) fn program(program: impl AsRef<OsStr>, args: &[&str]) -> Command {
     command.args(args);
     command
 }
+
+/// For the few things that wait for two things at once.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")
+}

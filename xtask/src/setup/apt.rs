@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
 use super::apt_sources::{self, Source};
 use super::os_release::OsRelease;
@@ -61,34 +61,33 @@ impl Archive {
         {
             bail!("no private download here ({tool} is not on PATH)");
         }
-        let sources: Vec<(Source, String)> = apt_sources::read()
-            .into_iter()
-            .filter_map(|source| {
-                let own = source.own_suite(&self.os.codename)?.to_owned();
-                Some((source, own))
-            })
+        let sources = apt_sources::read();
+        let candidates: Vec<(&Source, &str)> = sources
+            .iter()
+            .filter_map(|source| Some((source, source.own_suite(&self.os.codename)?)))
             .collect();
-        let mut last = anyhow!("the apt sources name no archive of this release");
-        for (source, own) in sources {
-            let name = wanted.unwrap_or(&own).to_owned();
-            if let Some(suite) = self.opened.iter().find(|suite| suite.name == name) {
-                return Ok(suite.clone());
-            }
-            if let Some((_, why)) = self.failed.iter().find(|(failed, _)| *failed == name) {
-                bail!("{why}");
-            }
-            match self.open(&source, &name) {
+        let Some((_, own)) = candidates.first() else {
+            bail!("the apt sources name no archive of this release")
+        };
+        let name = wanted.unwrap_or(own);
+        if let Some(suite) = self.opened.iter().find(|suite| suite.name == name) {
+            return Ok(suite.clone());
+        }
+        if let Some((_, why)) = self.failed.iter().find(|(failed, _)| failed == name) {
+            bail!("{why}");
+        }
+        let mut why = String::new();
+        for (source, _) in candidates {
+            match self.open(source, name) {
                 Ok(suite) => {
                     self.opened.push(suite.clone());
                     return Ok(suite);
                 }
-                Err(why) => last = why.context(format!("the suite {name} cannot be read")),
+                Err(error) => why = format!("the suite {name} cannot be read: {error:#}"),
             }
         }
-        if let Some(name) = wanted {
-            self.failed.push((name.to_owned(), format!("{last:#}")));
-        }
-        Err(last)
+        self.failed.push((name.to_owned(), why.clone()));
+        bail!("{why}")
     }
 
     fn open(&self, source: &Source, name: &str) -> Result<Suite> {

@@ -5,11 +5,14 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 
 use super::apt::{Archive, Suite};
 use super::{Origin, Tool};
-use crate::workspace::{is_executable, on_path, output, program, tools};
+use crate::workspace::{is_executable, on_path, output, program, shown, tools};
+
+/// Names an etcd program.
+const VARIABLE: &str = "REGISTRY_ETCD_BIN";
 
 /// A release series of etcd that the project is tested on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +28,6 @@ impl Series {
         match self {
             Self::V3_4 => "3.4",
             Self::V3_5 => "3.5",
-        }
-    }
-
-    /// Names an etcd of this series: the program or the folder that holds it.
-    fn variable(self) -> &'static str {
-        match self {
-            Self::V3_4 => "REGISTRY_ETCD_3_4",
-            Self::V3_5 => "REGISTRY_ETCD_3_5",
         }
     }
 
@@ -60,10 +55,14 @@ impl fmt::Display for Series {
 }
 
 pub(super) fn ensure(series: Series, archive: &mut Archive) -> Result<Tool> {
-    if let Some(named) = env::var_os(series.variable()).map(PathBuf::from) {
-        let path = if named.is_dir() { named.join("etcd") } else { named };
-        return found(series, path, Origin::Variable)
-            .with_context(|| format!("{} names no etcd {series}", series.variable()));
+    // One variable for all series, the one that the test harness reads: it counts for the series it turns out to be.
+    if let Some(named) = env::var_os(VARIABLE).map(PathBuf::from) {
+        if !is_executable(&named) {
+            bail!("{VARIABLE} names no program: {}", named.display());
+        }
+        if let Ok(tool) = found(series, named, Origin::Variable) {
+            return Ok(tool);
+        }
     }
     if let Some(tool) = on_path("etcd").and_then(|path| found(series, path, Origin::Path).ok()) {
         return Ok(tool);
@@ -72,7 +71,8 @@ pub(super) fn ensure(series: Series, archive: &mut Archive) -> Result<Tool> {
         return Ok(tool);
     }
     fetch(series, archive).map_err(|why| {
-        why.context(format!("install an etcd {series} or name one with {}", series.variable()))
+        let place = shown(&tools().join("etcd").join(series.name()).join("etcd"));
+        why.context(format!("put an etcd {series} on PATH or at {place}, or name one with {VARIABLE}"))
     })
 }
 

@@ -1,0 +1,55 @@
+//! `cargo xtask demo`: the first run, on the embedded memory backend or on a real etcd.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use crate::cargo::cargo;
+use crate::private_etcd::PrivateEtcd;
+use crate::setup::{self, Series};
+use crate::workspace::runtime;
+
+/// On what.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// On a real etcd, started for this run alone
+    #[arg(long)]
+    etcd: bool,
+    /// Passed on to `registryctl demo`
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+pub(crate) fn command(options: &Options) -> Result<ExitCode> {
+    let demo = ["run", "--quiet", "--package", "registry-cli", "--bin", "registryctl"];
+    if !options.etcd {
+        let mut command = cargo(&demo);
+        return ended(command.args(["--", "demo"]).args(&options.rest));
+    }
+    let tools = setup::ensure(&Series::ALL)?;
+    tools.protoc.context("the etcd backend cannot be built")?;
+    let mut etcd = tools.etcd.into_iter();
+    let mut why = None;
+    let series = loop {
+        match etcd.next() {
+            Some((series, Ok(_))) => break series,
+            Some((_, Err(error))) => why = why.or(Some(error)),
+            None => return Err(why.context("no etcd was looked for")?),
+        }
+    };
+    runtime()?.block_on(async {
+        let member = PrivateEtcd::start(series).await?;
+        eprintln!("etcd {series} for this run: {}", member.target());
+        let mut command = cargo(&demo);
+        command.args(["--features", "etcd", "--", "demo", "--target", &member.target()]);
+        ended(command.args(&options.rest))
+    })
+}
+
+/// Ends as the command ends.
+fn ended(command: &mut std::process::Command) -> Result<ExitCode> {
+    let status = command.status().context("cargo could not be started")?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
