@@ -1,0 +1,8 @@
+//! The rules of the contract as ordinary functions, one file per subject.
+//!
+//! Each takes a [`Case`](crate::Case): a fresh registry and what is needed to try it. Each panics where its rule is
+//! broken; none can skip itself. A function that is not in the list of [`for_each_rule!`](crate::for_each_rule) fails
+//! the testkit's own tests.
+
+pub mod discover;
+pub mod register;
