@@ -1,1 +1,7 @@
-//! Placeholder, replaced within the hour.
+//! Placeholder crate doc.
+
+mod client;
+mod config;
+mod error;
+
+pub use crate::config::{Credentials, EtcdConfig, Secret, TlsConfig};

@@ -1,0 +1,1 @@
+//! What etcd's errors mean here: one table.
