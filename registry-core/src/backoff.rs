@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn delays_grow_to_the_cap_and_begin_again_after_a_success() {
-        let (floor, cap) = (Duration::from_millis(100), Duration::from_secs(60));
+        let (floor, cap) = (Duration::from_millis(100), Duration::from_mins(1));
         let mut backoff = Backoff::seeded(floor, cap, 7);
         assert!(backoff.next() <= floor * 2);
         let longest = (0..100).map(|_| backoff.next()).max().unwrap();
