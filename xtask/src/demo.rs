@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::cargo::cargo;
@@ -22,10 +22,8 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn command(options: &Options) -> Result<ExitCode> {
-    let demo = ["run", "--quiet", "--package", "registry-cli", "--bin", "registryctl"];
     if !options.etcd {
-        let mut command = cargo(&demo);
-        return ended(command.args(["--", "demo"]).args(&options.rest));
+        return ended(built(&[])?.args(["--", "demo"]).args(&options.rest));
     }
     let tools = setup::ensure(&Series::ALL)?;
     tools.protoc.context("the etcd backend cannot be built")?;
@@ -38,13 +36,26 @@ pub(crate) fn command(options: &Options) -> Result<ExitCode> {
             None => return Err(why.context("no etcd was looked for")?),
         }
     };
+    let mut command = built(&["--features", "etcd"])?;
     runtime()?.block_on(async {
         let member = PrivateEtcd::start(series).await?;
         eprintln!("etcd {series} for this run: {}", member.target());
-        let mut command = cargo(&demo);
-        command.args(["--features", "etcd", "--", "demo", "--target", &member.target()]);
+        command.args(["--", "demo", "--target", &member.target()]);
         ended(command.args(&options.rest))
     })
+}
+
+/// Builds with cargo's progress to be seen, so that the demo itself starts at once and has the screen.
+fn built(features: &[&str]) -> Result<std::process::Command> {
+    let which = ["--package", "registry-cli", "--bin", "registryctl"];
+    let status =
+        cargo(&["build"]).args(which).args(features).status().context("cargo could not be started")?;
+    if !status.success() {
+        bail!("registryctl does not build");
+    }
+    let mut run = cargo(&["run", "--quiet"]);
+    run.args(which).args(features);
+    Ok(run)
 }
 
 /// Ends as the command ends.

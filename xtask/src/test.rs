@@ -132,6 +132,8 @@ impl Report {
         });
         self.closing.extend(outcome.closing);
         for line in skips.read()? {
+            // The test runner counted it as passed: it returned without looking.
+            self.tally.passed = self.tally.passed.saturating_sub(1);
             self.skip(&line);
         }
         Ok(())
