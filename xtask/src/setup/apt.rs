@@ -96,11 +96,12 @@ impl Archive {
             fs::create_dir_all(folder.join(part))?;
         }
         let components = if self.os.id == "ubuntu" { "main universe" } else { "main" };
-        fs::write(folder.join("list.sources"), source.with_suite(name, components))?;
+        let list = folder.join(format!("own.{}", source.ending()));
+        fs::write(&list, source.with_suite(name, components))?;
         // No package counts as installed: the archive's version is the one wanted.
         fs::write(folder.join("status"), "")?;
         let conf = folder.join("apt.conf");
-        fs::write(&conf, configuration(&folder))?;
+        fs::write(&conf, configuration(&folder, &list))?;
         let suite = Suite { name: name.to_owned(), conf };
         output(suite.apt("apt-get").args(["-qq", "update"]))?;
         Ok(suite)
@@ -108,10 +109,10 @@ impl Archive {
 }
 
 /// Read after the system's own configuration, so that proxies and credentials stay and places are ours.
-fn configuration(folder: &Path) -> String {
-    let folder = folder.display();
+fn configuration(folder: &Path, list: &Path) -> String {
+    let (folder, list) = (folder.display(), list.display());
     format!(
-        r#"Dir::Etc::sourcelist "{folder}/list.sources";
+        r#"Dir::Etc::sourcelist "{list}";
 Dir::Etc::sourceparts "-";
 Dir::State::lists "{folder}/lists";
 Dir::State::status "{folder}/status";

@@ -32,6 +32,14 @@ impl Source {
         self.components.iter().any(|component| component == "main").then_some(suite.as_str())
     }
 
+    /// How the name of a file in this form ends: apt goes by it.
+    pub(super) fn ending(&self) -> &'static str {
+        match self.form {
+            Form::OneLine { .. } => "list",
+            Form::Stanza(_) => "sources",
+        }
+    }
+
     /// The text of a sources file that asks the same archive for `suite`.
     pub(super) fn with_suite(&self, suite: &str, components: &str) -> String {
         match &self.form {
@@ -143,7 +151,7 @@ mod tests {
         let source =
             parse_line("deb [signed-by=/k.gpg arch=amd64] http://archive.test/debian bookworm main # x");
         let source = source.expect("a source");
-        assert_eq!(source.own_suite("bookworm"), Some("bookworm"));
+        assert_eq!((source.own_suite("bookworm"), source.ending()), (Some("bookworm"), "list"));
         let text = source.with_suite("trixie", "main");
         assert_eq!(text, "deb [signed-by=/k.gpg arch=amd64] http://archive.test/debian trixie main\n");
     }
@@ -165,7 +173,7 @@ mod tests {
                     Types: deb\nEnabled: no\nURIs: http://off.test\nSuites: bookworm\nComponents: main\n";
         let sources = parse_stanzas(text);
         assert_eq!(sources.len(), 2);
-        assert_eq!(sources[0].own_suite("bookworm"), Some("bookworm"));
+        assert_eq!((sources[0].own_suite("bookworm"), sources[0].ending()), (Some("bookworm"), "sources"));
         assert_eq!(sources[1].own_suite("bookworm"), None);
         assert_eq!(
             sources[0].with_suite("trixie", "main"),
