@@ -143,6 +143,8 @@ impl fmt::Display for ResyncReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WatchStatus {
+    /// Nobody knows yet: the first attempt is under way. Never comes as an item.
+    Connecting,
     /// It does, and has caught up.
     Connected,
     /// It does not; what was delivered may be stale.

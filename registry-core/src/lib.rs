@@ -1,25 +1,33 @@
 //! Placeholder crate doc.
 
+mod audit;
 mod backoff;
 mod capability;
 mod discovery;
 mod endpoint;
 mod error;
 mod ext;
+mod feed;
+mod hub;
 mod instance;
 mod item;
 mod lease;
+mod merge;
 mod metadata;
 mod name;
+mod names;
 mod overrides;
 mod query;
 pub mod record;
+mod recover;
 mod registration;
 mod revision;
 mod snapshot;
 mod source;
 mod stream;
 mod ttl;
+mod upstream;
+mod view;
 
 pub use crate::backoff::Backoff;
 pub use crate::capability::{Capabilities, Capability};
@@ -27,13 +35,17 @@ pub use crate::discovery::ServiceDiscovery;
 pub use crate::endpoint::{Endpoint, Host};
 pub use crate::error::{Error, ErrorKind, Result};
 pub use crate::ext::{InstanceFilter, ServiceDiscoveryExt, no_instances};
+pub use crate::feed::Feed;
+pub use crate::hub::{WatchConfig, WatchHub};
 pub use crate::instance::{
     DEFAULT_WEIGHT, Health, HealthCheck, Instance, InstanceSpec, InstanceStatus, Locality,
 };
 pub use crate::item::{Change, FoldError, RemoveReason, ResyncReason, WatchItem, WatchStatus, diff, fold};
 pub use crate::lease::{Generation, LeaseRef, OwnerToken};
+pub use crate::merge::Merged;
 pub use crate::metadata::Metadata;
 pub use crate::name::{InstanceId, MAX_ID, MAX_NAME, Namespace, ServiceName, Version};
+pub use crate::names::NamesFeed;
 pub use crate::overrides::{Override, OverrideStatus};
 pub use crate::query::{Query, ReadMode, ReadOptions};
 pub use crate::registration::{Beat, Limits, Registered, Registration, Takeover};
@@ -43,5 +55,7 @@ pub use crate::source::{
     Batch, Digest, DigestKey, Follow, FollowEnd, Followed, RawEvent, RawServices, RawState, Record,
     ServicesBatch, StoredOverride, WatchSource,
 };
-pub use crate::stream::{ServicesItem, ServicesStream, StateCell, StateReader, WatchState, WatchStream};
+pub use crate::stream::{
+    ServicesItem, ServicesStream, StateCell, StateReader, WatchEnd, WatchState, WatchStream,
+};
 pub use crate::ttl::Ttl;

@@ -1,5 +1,6 @@
 //! The living instances of a service at one revision.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::instance::{Health, Instance, InstanceStatus};
@@ -101,6 +102,13 @@ impl Slot {
     /// The slot of `id` under `version`.
     pub fn new(id: InstanceId, version: Option<Version>) -> Self {
         Self { id, version }
+    }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let version = self.version.as_ref().map_or("-", Version::as_str);
+        write!(f, "v={version}/{}", self.id)
     }
 }
 

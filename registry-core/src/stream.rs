@@ -61,15 +61,33 @@ pub struct WatchState {
     pub status: WatchStatus,
     /// When the snapshot was last proven current; none where it always is (an embedded backend).
     pub proven: Option<Instant>,
-    /// The terminal error, once the watch has ended by one.
-    pub ended: Option<Error>,
+    /// How the watch ended, once it has.
+    pub ended: Option<WatchEnd>,
+}
+
+/// How a watch ended (W11).
+#[derive(Debug, Clone)]
+pub enum WatchEnd {
+    /// The registry was closed: the stream just ends.
+    Closed,
+    /// Refused for good: the stream's last item is this error.
+    Denied(Error),
+}
+
+impl WatchEnd {
+    /// What the stream gives last, if anything.
+    pub(crate) fn into_item<T>(self) -> Option<Result<T>> {
+        match self {
+            Self::Closed => None,
+            Self::Denied(error) => Some(Err(error)),
+        }
+    }
 }
 
 impl WatchState {
     /// Nothing known yet.
-    pub fn pending(since: Instant) -> Self {
-        let status = WatchStatus::Disconnected { since, cause: "not connected yet".into() };
-        Self { snapshot: None, status, proven: None, ended: None }
+    pub fn connecting() -> Self {
+        Self { snapshot: None, status: WatchStatus::Connecting, proven: None, ended: None }
     }
 
     /// Known from an embedded backend, always current.

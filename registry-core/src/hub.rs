@@ -1,0 +1,283 @@
+//! One upstream watch per service however many local watchers: a recovering task that feeds them all.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::feed::Feed;
+use crate::name::ServiceName;
+use crate::names::NamesFeed;
+use crate::query::Query;
+use crate::recover::Recover;
+use crate::source::WatchSource;
+use crate::stream::{ServicesStream, WatchEnd, WatchStream};
+use crate::upstream::{FeedSink, NamesSink, NamesUpstream, ServiceUpstream};
+
+/// How watches are kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WatchConfig {
+    /// How many changes a watcher may leave unread before they collapse into one resync (W8); 1,024 by default.
+    pub queue: usize,
+    /// The shortest wait before a reconnect (W12); 100 ms by default.
+    #[serde(with = "humantime_serde")]
+    pub backoff_floor: Duration,
+    /// The longest wait before a reconnect (W12); 1 s by default.
+    #[serde(with = "humantime_serde")]
+    pub backoff_cap: Duration,
+    /// How long a watch may be silent, no event and no proof of progress, before a warning; 30 s by default.
+    #[serde(with = "humantime_serde")]
+    pub silence: Duration,
+    /// The time between audits, spread by a fifth (W10); 5 min by default.
+    #[serde(with = "humantime_serde")]
+    pub audit_interval: Duration,
+}
+
+impl Default for WatchConfig {
+    fn default() -> Self {
+        Self {
+            queue: 1024,
+            backoff_floor: Duration::from_millis(100),
+            backoff_cap: Duration::from_secs(1),
+            silence: Duration::from_secs(30),
+            audit_interval: Duration::from_mins(5),
+        }
+    }
+}
+
+/// Contract-keeping watches over a [`WatchSource`].
+///
+/// All watchers of a service share one upstream watch; a newcomer begins with the folded state, the last one to leave
+/// ends it (W12, W13).
+#[derive(Debug)]
+pub struct WatchHub {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    source: Arc<dyn WatchSource>,
+    config: WatchConfig,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+    open: Mutex<Open>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct Open {
+    services: HashMap<ServiceName, Watched<Feed>>,
+    names: Option<Watched<NamesFeed>>,
+}
+
+/// A feed, its task, and how many hold it.
+struct Watched<F> {
+    feed: Arc<Mutex<F>>,
+    holders: Arc<AtomicUsize>,
+    cancel: CancellationToken,
+}
+
+impl WatchHub {
+    /// A hub over `source`. Nothing runs until somebody watches.
+    pub fn new(source: Arc<dyn WatchSource>, config: WatchConfig) -> Self {
+        let shared = Shared {
+            source,
+            config,
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            open: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Follows a service; see [`ServiceDiscovery::watch`](crate::ServiceDiscovery::watch).
+    ///
+    /// Errors: `Closed`; `Unsupported` where no tokio runtime is current.
+    pub fn watch(&self, query: &Query) -> Result<WatchStream> {
+        let runtime = self.runtime("watch")?;
+        let mut open = self.shared.lock();
+        let service = &query.service;
+        let watched = match open.services.get(service) {
+            Some(watched) if !ended(&watched.feed) => watched,
+            _ => {
+                let watched = self.start_service(&runtime, service.clone());
+                open.services.entry(service.clone()).insert_entry(watched).into_mut()
+            }
+        };
+        let guard =
+            Leave { shared: Arc::clone(&self.shared), what: Some(service.clone()), of: watched.hold() };
+        Ok(lock(&watched.feed).subscribe(query.version.as_ref(), Box::new(guard)))
+    }
+
+    /// Follows the names; see [`ServiceDiscovery::watch_services`](crate::ServiceDiscovery::watch_services).
+    ///
+    /// Errors as [`watch`](Self::watch).
+    pub fn watch_services(&self) -> Result<ServicesStream> {
+        let runtime = self.runtime("watch_services")?;
+        let mut open = self.shared.lock();
+        let watched = match &mut open.names {
+            Some(watched) if !lock(&watched.feed).is_ended() => watched,
+            names => names.insert(self.start_names(&runtime)),
+        };
+        let guard = Leave { shared: Arc::clone(&self.shared), what: None, of: watched.hold() };
+        Ok(lock(&watched.feed).subscribe(Box::new(guard)))
+    }
+
+    /// Ends every watch; afterwards no task is left. Idempotent.
+    pub async fn close(&self) {
+        self.shared.closing.cancel();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+
+    fn runtime(&self, operation: &'static str) -> Result<Handle> {
+        if self.shared.closing.is_cancelled() {
+            return Err(Error::closed().with_operation(operation));
+        }
+        Handle::try_current().map_err(|error| {
+            let why = "watching needs a tokio runtime to run on, and none is current";
+            Error::new(ErrorKind::Unsupported, why).with_operation(operation).with_source(error)
+        })
+    }
+
+    fn start_service(&self, runtime: &Handle, service: ServiceName) -> Watched<Feed> {
+        let watched = Watched::new(Feed::new(service.clone(), self.shared.config.queue), &self.shared);
+        let upstream = ServiceUpstream { source: Arc::clone(&self.shared.source), service };
+        let sink = FeedSink(Arc::clone(&watched.feed));
+        let config = self.shared.config.clone();
+        let cancel = watched.cancel.clone();
+        self.spawn(
+            runtime,
+            cancel,
+            async move {
+                Recover::new(&upstream, &sink, &config).run().await;
+            },
+            {
+                let feed = Arc::clone(&watched.feed);
+                move || lock(&feed).end(WatchEnd::Closed)
+            },
+        );
+        watched
+    }
+
+    fn start_names(&self, runtime: &Handle) -> Watched<NamesFeed> {
+        let watched = Watched::new(NamesFeed::new(), &self.shared);
+        let upstream = NamesUpstream { source: Arc::clone(&self.shared.source) };
+        let sink = NamesSink(Arc::clone(&watched.feed));
+        let config = self.shared.config.clone();
+        let cancel = watched.cancel.clone();
+        self.spawn(
+            runtime,
+            cancel,
+            async move {
+                Recover::new(&upstream, &sink, &config).run().await;
+            },
+            {
+                let feed = Arc::clone(&watched.feed);
+                move || lock(&feed).end(WatchEnd::Closed)
+            },
+        );
+        watched
+    }
+
+    /// Runs `work` until it ends or is cancelled, then ends the feed.
+    fn spawn(
+        &self,
+        runtime: &Handle,
+        cancel: CancellationToken,
+        work: impl Future<Output = ()> + Send + 'static,
+        end: impl FnOnce() + Send + 'static,
+    ) {
+        self.shared.tasks.spawn_on(
+            async move {
+                if cancel.run_until_cancelled(work).await.is_none() {
+                    end();
+                }
+            },
+            runtime,
+        );
+    }
+}
+
+impl Drop for WatchHub {
+    fn drop(&mut self) {
+        self.shared.closing.cancel();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        lock(&self.open)
+    }
+}
+
+impl<F> Watched<F> {
+    fn new(feed: F, shared: &Shared) -> Self {
+        Self {
+            feed: Arc::new(Mutex::new(feed)),
+            holders: Arc::default(),
+            cancel: shared.closing.child_token(),
+        }
+    }
+
+    fn hold(&self) -> Holder {
+        self.holders.fetch_add(1, Ordering::Relaxed);
+        Holder { holders: Arc::clone(&self.holders), cancel: self.cancel.clone() }
+    }
+}
+
+struct Holder {
+    holders: Arc<AtomicUsize>,
+    cancel: CancellationToken,
+}
+
+/// Dropped with a watcher: the last one ends the upstream watch.
+struct Leave {
+    shared: Arc<Shared>,
+    /// The service, or the names.
+    what: Option<ServiceName>,
+    of: Holder,
+}
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        // Newcomers are counted under the same lock, so that none joins a feed that is being ended.
+        let mut open = self.shared.lock();
+        if self.of.holders.fetch_sub(1, Ordering::Relaxed) > 1 {
+            return;
+        }
+        self.of.cancel.cancel();
+        let same = |holders: &Arc<AtomicUsize>| Arc::ptr_eq(holders, &self.of.holders);
+        match &self.what {
+            Some(service) => {
+                if open.services.get(service).is_some_and(|watched| same(&watched.holders)) {
+                    open.services.remove(service);
+                }
+            }
+            None => {
+                open.names.take_if(|watched| same(&watched.holders));
+            }
+        }
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere harms its own thread alone (C4): what the lock guards is left whole at every step.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ended(feed: &Mutex<Feed>) -> bool {
+    lock(feed).is_ended()
+}
