@@ -96,7 +96,7 @@ fn all(steps: &[Step]) -> Result<Report> {
     if steps.contains(&Step::OlderEtcd) && has(Series::V3_4) && newest != Series::V3_4 {
         for (package, filter) in ETCD_BACKED {
             for test in built.iter().filter(|built| built.is_test && built.package == package) {
-                let name = format!("older-{package}-{}", test.target);
+                let name = format!("{package} {}", test.target);
                 report.run(&name, test.command().args(filter), Some(Series::V3_4))?;
             }
         }
@@ -119,7 +119,7 @@ struct Report {
 
 impl Report {
     fn run(&mut self, name: &str, command: &mut std::process::Command, etcd: Option<Series>) -> Result<()> {
-        let skips = Skips::new(name)?;
+        let skips = Skips::new(&name.replace(' ', "-"))?;
         command.env(skips::VARIABLE, &skips.file);
         if let Some(series) = etcd {
             command.env(ETCD_VERSION, series.name());

@@ -12,7 +12,7 @@ use crate::cargo::shown;
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) tally: Tally,
-    /// `test result: ...` as it was printed.
+    /// `test result: ...` as it was printed, where there were tests.
     pub(crate) closing: Vec<String>,
 }
 
@@ -37,7 +37,10 @@ impl Outcome {
             print!("{text}");
             if let Some(tally) = Tally::of_line(&text) {
                 self.tally += tally;
-                self.closing.push(text.trim().to_owned());
+                // Of the many programs without a test, none is named again at the end.
+                if tally != Tally::default() {
+                    self.closing.push(text.trim().to_owned());
+                }
             }
             line.clear();
         }
@@ -68,9 +71,10 @@ mod tests {
 
     #[test]
     fn closing_lines_are_kept_as_they_are() {
+        const NONE: &str = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
         let line = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
         let mut outcome = Outcome::default();
-        outcome.listen(format!("test a ... ok\n{line}\n").as_bytes()).unwrap();
+        outcome.listen(format!("test a ... ok\n{line}\n{NONE}\n").as_bytes()).unwrap();
         outcome.judge(true, "cargo test");
         assert_eq!((outcome.tally.passed, outcome.closing), (2, vec![line.to_owned()]));
     }
