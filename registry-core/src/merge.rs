@@ -70,6 +70,11 @@ impl Merged {
         self.overrides.get(id)
     }
 
+    /// Whether no override is stored, of anybody.
+    pub fn has_no_overrides(&self) -> bool {
+        self.overrides.is_empty()
+    }
+
     /// Makes the changes of one revision, and tells what a watcher sees of them: netted by id, sorted by id, only what
     /// differs (W3, W15).
     ///
