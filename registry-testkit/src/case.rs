@@ -129,9 +129,14 @@ impl Case {
 
     /// A second handle, closed when the case ends.
     pub async fn second(&self) -> Arc<dyn ServiceDiscovery> {
-        let second = self.brought(self.tools.second().await, Capability::SecondClient, "second");
+        let second = self.second_unkept().await;
         self.others.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&second));
         second
+    }
+
+    /// A second handle that is the caller's to close or drop.
+    pub async fn second_unkept(&self) -> Arc<dyn ServiceDiscovery> {
+        self.brought(self.tools.second().await, Capability::SecondClient, "second")
     }
 
     /// Somebody who writes beneath the registry.

@@ -37,6 +37,8 @@ pub mod etcd;
 #[cfg(feature = "suite")]
 pub mod case;
 #[cfg(feature = "suite")]
+mod cut;
+#[cfg(feature = "suite")]
 pub mod harness;
 #[cfg(feature = "suite")]
 pub mod rules;

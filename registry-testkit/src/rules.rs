@@ -4,5 +4,18 @@
 //! broken; none can skip itself. A function that is not in the list of [`for_each_rule!`](crate::for_each_rule) fails
 //! the testkit's own tests.
 
+pub mod close;
+pub mod deregister;
 pub mod discover;
+pub mod expiry;
+pub mod heartbeat;
+pub mod input;
+pub mod order;
+pub mod overrides;
 pub mod register;
+pub mod services;
+pub mod slow;
+pub mod strangers;
+pub mod update;
+pub mod versions;
+pub mod watch;
