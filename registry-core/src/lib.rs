@@ -3,6 +3,7 @@
 mod audit;
 mod backoff;
 mod capability;
+mod directory;
 mod discovery;
 mod endpoint;
 mod error;
@@ -25,12 +26,15 @@ mod revision;
 mod snapshot;
 mod source;
 mod stream;
+mod target;
+mod targets;
 mod ttl;
 mod upstream;
 mod view;
 
 pub use crate::backoff::Backoff;
 pub use crate::capability::{Capabilities, Capability};
+pub use crate::directory::{Directory, DirectoryConfig, DirectoryReader, Listener, StalePolicy, Update};
 pub use crate::discovery::ServiceDiscovery;
 pub use crate::endpoint::{Endpoint, Host};
 pub use crate::error::{Error, ErrorKind, Result};
@@ -58,4 +62,6 @@ pub use crate::source::{
 pub use crate::stream::{
     ServicesItem, ServicesStream, StateCell, StateReader, WatchEnd, WatchState, WatchStream,
 };
+pub use crate::target::Target;
+pub use crate::targets::{TargetOpener, Targets};
 pub use crate::ttl::Ttl;
