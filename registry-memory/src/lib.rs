@@ -26,7 +26,9 @@ mod config;
 mod entry;
 mod lease;
 mod store;
+mod target;
 mod timer;
 
 pub use crate::backend::MemoryRegistry;
 pub use crate::config::MemoryConfig;
+pub use crate::target::{MemoryTarget, target};
