@@ -1,4 +1,15 @@
-//! Placeholder crate doc.
+//! A service registry's contract, and what every user needs around it.
+//!
+//! - [`ServiceDiscovery`] is the trait that every backend keeps, with the contract written above it.
+//! - [`Registrar`] is what a service runs: it registers, beats, heals itself, drains and leaves.
+//! - [`Directory`] is what a caller runs: the list of a service, pulled once, then pushed, read without a lock.
+//! - [`Targets`] opens a backend by its URL; core depends on none.
+//!
+//! Backends live in crates of their own: `registry-memory` (embedded) and `registry-etcd` (production). What they are
+//! made of is here: checked names ([`ServiceName`], [`InstanceId`], …), the record's JSON form ([`record`]), watches that
+//! recover ([`WatchSource`], [`WatchHub`], [`Feed`]) and the one [`fold`] of what they deliver.
+//!
+//! Time is tokio's: under a paused clock everything here runs in virtual time.
 
 mod audit;
 mod backoff;
