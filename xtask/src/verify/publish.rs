@@ -1,9 +1,12 @@
 //! Every published crate can be packed, and builds from what was packed.
 
-use anyhow::Result;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use anyhow::{Result, bail};
 
 use super::Outcome;
-use crate::cargo::{self, Metadata, cargo};
+use crate::cargo::{Metadata, cargo, shown};
 use crate::setup;
 
 pub(super) fn run() -> Result<Outcome> {
@@ -16,6 +19,38 @@ pub(super) fn run() -> Result<Outcome> {
     for package in metadata.members().filter(|package| package.is_published()) {
         publish.args(["--package", &package.name]);
     }
-    cargo::run(&mut publish)?;
+    eprintln!("+ {}", shown(&publish));
+    let mut child = publish.stderr(Stdio::piped()).spawn()?;
+    let mut taken = Vec::new();
+    for line in child.stderr.take().into_iter().flat_map(|stderr| BufReader::new(stderr).lines()) {
+        let line = line?;
+        taken.extend(taken_name(&line).map(str::to_owned));
+        eprintln!("{line}");
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("`cargo publish --dry-run` failed ({status})");
+    }
+    // A dry run only warns of it; the real one would be refused.
+    for name in taken {
+        println!(
+            "note: {name} is on the registry already: it is published under another name or version, or not"
+        );
+    }
     Ok(Outcome::Passed)
+}
+
+fn taken_name(line: &str) -> Option<&str> {
+    line.strip_prefix("warning: crate ")?.split_once(" already exists on ").map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::taken_name;
+
+    #[test]
+    fn a_taken_name_is_noticed() {
+        assert_eq!(taken_name("warning: crate a-b@0.1.0 already exists on the index"), Some("a-b@0.1.0"));
+        assert_eq!(taken_name("warning: manifest has no documentation"), None);
+    }
 }
