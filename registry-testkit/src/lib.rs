@@ -37,6 +37,8 @@ pub mod etcd;
 #[cfg(feature = "suite")]
 pub mod case;
 #[cfg(feature = "suite")]
+pub mod chaos;
+#[cfg(feature = "suite")]
 mod cut;
 #[cfg(feature = "suite")]
 pub mod harness;
@@ -48,9 +50,13 @@ pub mod suite;
 pub mod watched;
 #[cfg(feature = "suite")]
 pub mod words;
+#[cfg(feature = "suite")]
+mod wrap;
 
 #[cfg(feature = "suite")]
 pub use crate::{
     case::Case,
-    harness::{Faults, Harness, Stranger, Timing},
+    chaos::Chaos,
+    harness::{Faults, Harness, Stranger, Timing, Under},
+    wrap::{Boxed, Calm, Shared, Wrap, Wrapped},
 };

@@ -111,6 +111,16 @@ impl Watched {
         }
     }
 
+    /// Reads on until the removal of `id` was told; panics once `within` has passed.
+    pub async fn removed(&mut self, id: &str, within: Duration) {
+        let deadline = Instant::now() + within;
+        while self.removals(id).is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let heard = self.hear(left).await;
+            assert!(matches!(heard, Heard::Item(_)), "no removal of {id} within {within:?}: {:?}", self.items);
+        }
+    }
+
     /// The changes of the next item that holds some; panics once `within` has passed without one.
     pub async fn next_changes(&mut self, within: Duration) -> Vec<Change> {
         let deadline = Instant::now() + within;

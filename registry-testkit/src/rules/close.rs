@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use registry_core::{ErrorKind, ReadOptions, ServiceDiscovery, Snapshot};
+use registry_core::{ErrorKind, ReadOptions, Snapshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use crate::case::{Case, discover, query};
+use crate::case::{Case, discover, query, tasks};
 use crate::cut::cut_after;
 use crate::refused;
 use crate::watched::Watched;
@@ -105,19 +105,19 @@ pub async fn c3_after_close_calls_answer_closed(case: &Case) {
 /// C3: several may close at once, and while calls are under way.
 pub async fn c3_close_is_safe_from_anywhere(case: &Case) {
     let a = case.up("orders", "a").await;
-    let mut tasks = JoinSet::new();
+    let mut callers = JoinSet::new();
     for _ in 0..4 {
         let (registry, lease) = (case.registry.clone(), a.lease.clone());
-        tasks.spawn(async move {
+        callers.spawn(async move {
             while registry.heartbeat(&lease).await.is_ok() {
                 tokio::task::yield_now().await;
             }
         });
         let registry = case.registry.clone();
-        tasks.spawn(async move { registry.close().await });
+        callers.spawn(async move { registry.close().await });
     }
     let all = timeout(case.soon(), async {
-        while tasks.join_next().await.transpose().expect("no panic").is_some() {}
+        while callers.join_next().await.transpose().expect("no panic").is_some() {}
     });
     assert!(all.await.is_ok(), "close or a call under it did not come to an end");
 }
@@ -149,9 +149,9 @@ pub async fn c3_close_is_bounded_with_the_backend_dead(case: &Case) {
         watched.snapshot().await;
         let faults = case.faults();
         if freeze {
-            faults.freeze().await
+            faults.freeze().await;
         } else {
-            faults.kill().await
+            faults.kill().await;
         }
         let mut under_way = JoinSet::new();
         let (registry, lease) = (second.clone(), a.lease.clone());
@@ -178,14 +178,17 @@ pub async fn c4_a_consumer_that_panics_harms_itself_alone(case: &Case) {
     let mut spared = case.watch("orders").await;
     let mut consumers = JoinSet::new();
     let registry = case.registry.clone();
+    let (listens, listening) = tokio::sync::oneshot::channel();
     consumers.spawn(async move {
         let mut watched = Watched::open(&*registry, &query("orders"));
         watched.snapshot().await;
+        listens.send(()).expect("the test waits");
         watched.next_changes(Duration::from_secs(10)).await;
         let _kept = watched.stream().state().load();
         // Without the hook's message: this panic is the test, not its failure.
         std::panic::resume_unwind(Box::new("a consumer that panics"));
     });
+    listening.await.expect("the consumer listens");
     case.registry.update(&a.lease, spec(81)).await.expect("an update");
     spared.next_change().await;
     let ended = consumers.join_next().await.expect("one consumer");
@@ -199,14 +202,15 @@ pub async fn c4_a_consumer_that_panics_harms_itself_alone(case: &Case) {
 
 /// C3: a handle that is only dropped, and not closed, leaves no task either.
 pub async fn c3_a_dropped_handle_leaves_no_task(case: &Case) {
-    let before = crate::case::tasks();
-    let second: std::sync::Arc<dyn ServiceDiscovery> = case.second_unkept().await;
+    // What handles share is at work before tasks are counted.
+    case.up("orders", "a").await;
+    let _kept = case.watch("orders").await;
+    let before = tasks();
+    let second = case.second_unkept().await;
     let mut watched = Watched::open(&*second, &query("orders"));
     watched.snapshot().await;
     drop(watched);
     drop(second);
-    case.eventually("a dropped handle's tasks end", case.soon(), async || {
-        (crate::case::tasks() <= before).then_some(())
-    })
-    .await;
+    case.eventually("a dropped handle's tasks end", case.soon(), async || (tasks() <= before).then_some(()))
+        .await;
 }
