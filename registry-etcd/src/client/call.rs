@@ -73,7 +73,8 @@ impl Core {
     where
         F: Future<Output = Result<T, VendorError>> + Send,
     {
-        let call = self.call_until(repeat, Instant::now() + limit, op);
+        // Boxed: a request of the vendor is some 20 KiB of future, and callers hold several in theirs.
+        let call = Box::pin(self.call_until(repeat, Instant::now() + limit, op));
         let result = self.tasks.unless_ended(call).await.unwrap_or_else(|| Err(Error::closed()));
         result.map_err(|error| error.with_target(&*self.target))
     }

@@ -1,0 +1,243 @@
+//! What a registration knows of its own two keys, hung on its [`LeaseRef`](registry_core::LeaseRef).
+//!
+//! A watch on the two keys ([`keep_watch`]) tells it what others do to them, so that a heartbeat learns of damage (H8)
+//! and of a successor (H3) without reading. Damage is an event on a key *after* the registration's own last write of it.
+
+mod key;
+mod watch;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use registry_core::{Result, Version};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::DropGuard;
+
+use self::key::{Key, Value};
+pub(crate) use self::watch::keep_watch;
+use crate::backend::place::Place;
+use crate::backend::plan::{Written, fenced, not_registered};
+use crate::backend::standing::{ClaimAt, Holder, Standing};
+use crate::client::LeaseId;
+
+/// What hangs on a lease's reference. The watch ends with the last clone of it.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) own: Arc<Own>,
+    /// The registry that made it: another has no watch on its keys.
+    pub(crate) home: Arc<()>,
+    pub(crate) _watch: DropGuard,
+}
+
+/// A registration's knowledge of itself.
+#[derive(Debug)]
+pub(crate) struct Own {
+    pub(crate) place: Place,
+    pub(crate) lease: LeaseId,
+    pub(crate) ttl: Duration,
+    state: Mutex<State>,
+    /// Rings when the record has moved to another key.
+    moved: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    claim: Key,
+    record: Key,
+    version: Option<Version>,
+    phase: Phase,
+    /// Writes under way: until they are settled, an event may be their own.
+    writing: u32,
+    /// A write's outcome is unknown.
+    uncertain: bool,
+    deadline: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Lives,
+    /// Another generation holds the id.
+    Fenced,
+    /// Deregistered.
+    Left,
+}
+
+/// What a write put, once it is known.
+#[derive(Debug)]
+pub(crate) struct Put {
+    pub(crate) revision: u64,
+    pub(crate) version: Option<Version>,
+    pub(crate) claim: Option<Vec<u8>>,
+    pub(crate) record: Option<Vec<u8>>,
+}
+
+impl Own {
+    /// What a registration knows that was just put at `revision`.
+    pub(crate) fn new(
+        (place, lease): (Place, LeaseId),
+        version: Option<Version>,
+        (claim, record): (Vec<u8>, Vec<u8>),
+        revision: u64,
+        (ttl, deadline): (Duration, Instant),
+    ) -> Self {
+        let state = State {
+            claim: Key::written(claim, revision),
+            record: Key::written(record, revision),
+            version,
+            phase: Phase::Lives,
+            writing: 0,
+            uncertain: false,
+            deadline,
+        };
+        Self { place, lease, ttl, state: Mutex::new(state), moved: Notify::new() }
+    }
+
+    /// The error of a registration that is over.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.lock().phase {
+            Phase::Lives => Ok(()),
+            Phase::Fenced => Err(fenced()),
+            Phase::Left => Err(not_registered()),
+        }
+    }
+
+    /// Whether claim and record stand as they were written, as far as was heard.
+    pub(crate) fn is_intact(&self) -> bool {
+        let state = self.lock();
+        state.writing > 0 || state.is_sure()
+    }
+
+    /// The version it last wrote.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.lock().version.clone()
+    }
+
+    /// What was written last, and whether the record is `record` already; none where that is not sure.
+    pub(crate) fn written(&self, record: &[u8]) -> Option<(Written, bool)> {
+        let state = self.lock();
+        let written = Written {
+            claim_revision: state.claim.revision(),
+            record_revision: state.record.revision(),
+            version: state.version.clone(),
+        };
+        (state.writing == 0 && state.is_sure()).then(|| (written, state.record.is(record)))
+    }
+
+    /// A heartbeat was answered.
+    pub(crate) fn prolong(&self, deadline: Instant) {
+        let mut state = self.lock();
+        state.deadline = state.deadline.max(deadline);
+    }
+
+    /// How long it lives without another heartbeat.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.lock().deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether it was deregistered.
+    pub(crate) fn has_left(&self) -> bool {
+        self.lock().phase == Phase::Left
+    }
+
+    /// It was deregistered.
+    pub(crate) fn leave(&self) {
+        self.lock().phase = Phase::Left;
+    }
+
+    /// Announces a write. Unless it is settled its outcome counts as unknown.
+    pub(crate) fn write(&self) -> Writing<'_> {
+        self.lock().writing += 1;
+        Writing { own: self, unsettled: true }
+    }
+
+    /// The claim's key was written (or deleted) by `revision`. Answers whether that fences the registration.
+    pub(crate) fn claim_event(&self, revision: u64, claim: Option<&ClaimAt>) -> bool {
+        let mut state = self.lock();
+        let after = state.claim.event(revision, claim.map(|claim| self.value(&claim.kv)));
+        if after && state.phase == Phase::Lives && claim.is_some_and(|claim| self.is_anothers(claim)) {
+            state.phase = Phase::Fenced;
+        }
+        state.phase == Phase::Fenced
+    }
+
+    /// The record's key was written (or deleted) by `revision`.
+    pub(crate) fn record_event(&self, revision: u64, kv: Option<&crate::client::Kv>) {
+        self.lock().record.event(revision, kv.map(|kv| self.value(kv)));
+    }
+
+    /// What was found to stand after a gap in the watch, perhaps in another history. Answers whether that fences it.
+    pub(crate) fn found(&self, standing: &Standing) -> bool {
+        let mut state = self.lock();
+        let revision = standing.revision.number();
+        let claim = standing.claim.as_ref();
+        state.claim.found(revision, claim.map(|claim| (claim.kv.mod_revision, self.value(&claim.kv))));
+        let version = state.version.clone();
+        let record = standing.record(version.as_ref());
+        state.record.found(revision, record.map(|kv| (kv.mod_revision, self.value(kv))));
+        // A write that was under way may have been before or after what was found.
+        state.uncertain |= state.writing > 0;
+        if state.phase == Phase::Lives && claim.is_some_and(|claim| self.is_anothers(claim)) {
+            state.phase = Phase::Fenced;
+        }
+        state.phase == Phase::Fenced
+    }
+
+    fn is_anothers(&self, claim: &ClaimAt) -> bool {
+        matches!(claim.holder(), Holder::Owner(lease, _) if lease != self.lease)
+    }
+
+    fn value<'a>(&self, kv: &'a crate::client::Kv) -> Value<'a> {
+        Value { bytes: &kv.value, mine: kv.lease == Some(self.lease) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere harms its own task alone (C4).
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_sure(&self) -> bool {
+        !self.uncertain && self.claim.is_intact() && self.record.is_intact()
+    }
+}
+
+/// A write under way.
+#[derive(Debug)]
+pub(crate) struct Writing<'a> {
+    own: &'a Own,
+    unsettled: bool,
+}
+
+impl Writing<'_> {
+    /// It was done. All is as it should be then, unless something came after it.
+    pub(crate) fn done(mut self, put: Put) {
+        self.unsettled = false;
+        let mut state = self.own.lock();
+        let moved = state.version != put.version;
+        state.version = put.version;
+        state.uncertain = false;
+        state.claim.wrote(put.claim, put.revision);
+        state.record.wrote(put.record, put.revision);
+        if moved {
+            self.own.moved.notify_one();
+        }
+    }
+
+    /// It certainly did nothing.
+    pub(crate) fn refused(mut self) {
+        self.unsettled = false;
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        let mut state = self.own.lock();
+        state.writing -= 1;
+        state.uncertain |= self.unsettled;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,15 @@
+//! What the conformance suite cannot see from outside: leases, streams and keys on a real etcd.
+
+#[path = "etcd/support.rs"]
+mod support;
+
+#[path = "etcd/leases.rs"]
+mod leases;
+#[path = "etcd/own_keys.rs"]
+mod own_keys;
+#[path = "etcd/reads.rs"]
+mod reads;
+#[path = "etcd/smoke.rs"]
+mod smoke;
+#[path = "etcd/streams.rs"]
+mod streams;
