@@ -1,13 +1,4 @@
-//! Which etcds this machine has.
-//!
-//! Looked at in this order, each version counted where it is found first:
-//! 1. `REGISTRY_ETCD_BIN`, a file; it is then also the default;
-//! 2. `<tools>/etcd/<version>/etcd`, where `<tools>` is `REGISTRY_TOOLS`, or the first `.tools` above the current
-//!    directory or the package under test (`cargo xtask setup` fills it);
-//! 3. every `etcd` on `PATH`.
-//!
-//! `REGISTRY_ETCD_VERSION` (`3.4`, `3.5.16`) chooses the default version; without it and without
-//! `REGISTRY_ETCD_BIN` the newest is taken.
+//! Which etcds this machine has; the order is told in the documentation of the module above.
 
 use std::{
     env, fs,
@@ -51,7 +42,7 @@ pub fn installed() -> Vec<Installed> {
 
 /// The etcd that `spec` asks for, or the default one. [`HarnessError::NotInstalled`] if there is none,
 /// [`HarnessError::BadBinary`] if `REGISTRY_ETCD_BIN` names something that is no etcd.
-pub fn find(spec: Option<&str>) -> Result<Installed, HarnessError> {
+pub(super) fn find(spec: Option<&str>) -> Result<Installed, HarnessError> {
     machine().find(spec)
 }
 

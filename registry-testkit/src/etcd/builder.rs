@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use super::{EtcdCluster, HarnessError, binaries};
+use super::{EtcdCluster, HarnessError, Installed, binaries};
 
 /// How often a start is tried when someone else took a port between the choice and the member's start.
 const TRIES: usize = 5;
@@ -23,7 +23,7 @@ pub struct TlsFiles {
 
 /// Asks for a cluster; made by [`EtcdCluster::builder`].
 ///
-/// Defaults: one member, the machine's default version ([`binaries`]), 10 ms heartbeats and 100 ms elections (a
+/// Defaults: one member, the machine's default version (see [the module](super)), 10 ms heartbeats and 100 ms elections (a
 /// lease then lives for at least 1 s), ready within 20 s, no TLS, no users.
 #[derive(Clone, Debug)]
 #[must_use = "`start` starts it"]
@@ -110,17 +110,21 @@ impl EtcdClusterBuilder {
     /// ([`HarnessError::MemberExited`], with the end of its log) or was not ready in time. Nothing is left
     /// running after an error, nor when the call is dropped.
     pub async fn start(self) -> Result<EtcdCluster, HarnessError> {
+        let etcd = binaries::find(self.version.as_deref())?;
+        self.start_on(&etcd).await
+    }
+
+    pub(super) async fn start_on(self, etcd: &Installed) -> Result<EtcdCluster, HarnessError> {
         if ![1, 3, 5].contains(&self.members) {
             return Err(HarnessError::BadRequest(format!(
                 "a cluster has 1, 3 or 5 members, not {}",
                 self.members
             )));
         }
-        let etcd = binaries::find(self.version.as_deref())?;
         let mut outcome = Err(HarnessError::NoFreePort);
         for _ in 0..TRIES {
-            let cluster = EtcdCluster::launch_all(&self, etcd.clone())?;
-            outcome = cluster.ready().await.map(|()| cluster);
+            let cluster = EtcdCluster::new(&self, etcd)?;
+            outcome = cluster.launch_all().await.map(|()| cluster);
             if !outcome.as_ref().is_err_and(port_was_taken) {
                 break;
             }

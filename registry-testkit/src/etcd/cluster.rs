@@ -8,7 +8,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use tokio::time::{Instant, interval};
+use tokio::time::{Instant, interval, timeout};
 
 use super::{
     EtcdClusterBuilder, EtcdVersion, HarnessError, Installed, Metrics, TlsFiles,
@@ -19,8 +19,9 @@ use super::{
     ports::Port,
 };
 
-/// One try at a member's health, its metrics or its leadership.
+/// One try at a member's health or its metrics.
 const ATTEMPT: Duration = Duration::from_secs(2);
+const LEADER_ATTEMPT: Duration = Duration::from_millis(200);
 /// Between two looks at a member that is starting.
 const POLL: Duration = Duration::from_millis(5);
 /// What a member takes on start is two write-ahead files of 64 MB.
@@ -38,7 +39,7 @@ pub struct EtcdCluster {
     pub(super) etcd: Installed,
     pub(super) tls: Option<TlsFiles>,
     pub(super) root_password: OnceLock<String>,
-    ready_within: Duration,
+    pub(super) ready_within: Duration,
     folder: TempDir,
 }
 
@@ -48,8 +49,8 @@ impl EtcdCluster {
         EtcdClusterBuilder::new()
     }
 
-    /// Starts the processes on newly chosen ports, without waiting for them to serve.
-    pub(super) fn launch_all(asked: &EtcdClusterBuilder, etcd: Installed) -> Result<Self, HarnessError> {
+    /// A cluster on newly chosen ports, none of its members running.
+    pub(super) fn new(asked: &EtcdClusterBuilder, etcd: &Installed) -> Result<Self, HarnessError> {
         let folder = folder(asked.members)?;
         let guard = Guard::start(folder.path()).map_err(HarnessError::io("start `sh`"))?;
         let guard = Arc::new(guard);
@@ -71,16 +72,25 @@ impl EtcdCluster {
                 Member::new(index, ports, data(index), (&etcd.path, args), Arc::clone(&guard))
             })
             .collect();
-        let cluster = Self {
+        Ok(Self {
             members,
-            etcd,
+            etcd: etcd.clone(),
             tls: asked.tls.clone(),
             root_password: OnceLock::new(),
             ready_within: asked.ready_within,
             folder,
-        };
-        cluster.members.iter().try_for_each(Member::launch)?;
-        Ok(cluster)
+        })
+    }
+
+    /// Starts every member, and waits until all serve.
+    pub(super) async fn launch_all(&self) -> Result<(), HarnessError> {
+        for member in &self.members {
+            member.launch()?;
+            // A new member asks each other one whether it is known already. One that listens and does not serve
+            // yet costs it a second; one that does not listen, or serves, costs nothing.
+            self.wait_until(vec![member.index], Member::serves_peers).await?;
+        }
+        self.ready().await
     }
 
     fn member(&self, index: usize) -> Result<&Member, HarnessError> {
@@ -155,14 +165,13 @@ impl EtcdCluster {
     pub async fn restart(&self, member: usize) -> Result<(), HarnessError> {
         self.kill(member)?;
         self.launch(member)?;
-        self.wait_ready(vec![member]).await
+        self.wait_until(vec![member], Member::health).await
     }
 
     /// Kills all members, starts them all and waits until all serve.
     pub async fn restart_all(&self) -> Result<(), HarnessError> {
         self.members.iter().try_for_each(Member::kill)?;
-        self.members.iter().try_for_each(Member::launch)?;
-        self.ready().await
+        self.launch_all().await
     }
 
     /// Kills a member and removes its data. All members wiped and launched are a new, empty cluster with the
@@ -175,10 +184,15 @@ impl EtcdCluster {
     /// Waits until every running member has a leader and serves. Dropping the call changes nothing.
     pub async fn ready(&self) -> Result<(), HarnessError> {
         let running = self.members.iter().filter(|member| member.pid().is_some());
-        self.wait_ready(running.map(|member| member.index).collect()).await
+        self.wait_until(running.map(|member| member.index).collect(), Member::health).await
     }
 
-    async fn wait_ready(&self, mut waiting: Vec<usize>) -> Result<(), HarnessError> {
+    /// Waits until `probe` is content with each of these members, and for no longer than `ready_within`.
+    async fn wait_until(
+        &self,
+        mut waiting: Vec<usize>,
+        probe: impl AsyncFn(&Member, Duration) -> Result<(), HarnessError>,
+    ) -> Result<(), HarnessError> {
         let begun = Instant::now();
         let mut ticks = interval(POLL);
         while let Some(&index) = waiting.last() {
@@ -186,15 +200,13 @@ impl EtcdCluster {
             // All of them: one that fell may be what another waits for.
             for member in waiting.iter().map(|&index| &self.members[index]) {
                 if let Some(status) = member.exited()? {
-                    return Err(HarnessError::MemberExited {
-                        member: member.index,
-                        status,
-                        log: member.log_tail(),
-                    });
+                    let log = member.log_tail();
+                    return Err(HarnessError::MemberExited { member: member.index, status, log });
                 }
             }
             let member = self.member(index)?;
-            match member.health(ATTEMPT).await {
+            let left = self.ready_within.saturating_sub(begun.elapsed());
+            match probe(member, ATTEMPT.min(left)).await {
                 Ok(()) => drop(waiting.pop()),
                 Err(last) if begun.elapsed() >= self.ready_within => {
                     let (waited, log) = (begun.elapsed(), member.log_tail());
@@ -211,15 +223,26 @@ impl EtcdCluster {
         Ok(())
     }
 
-    /// The running member that says it leads, if one does. A frozen one is asked for 2 s.
-    pub async fn leader(&self) -> Option<usize> {
-        for member in self.members.iter().filter(|member| member.pid().is_some()) {
-            let metrics = self.metrics(member.index).await;
-            if metrics.is_ok_and(|metrics| metrics.value("etcd_server_is_leader") == Some(1.0)) {
-                return Some(member.index);
+    /// The running member that leads; an election is waited for. A frozen member is passed over after 200 ms,
+    /// and one that was frozen or cut off may still take itself for the leader for a moment.
+    pub async fn leader(&self) -> Result<usize, HarnessError> {
+        let begun = Instant::now();
+        let mut ticks = interval(POLL);
+        loop {
+            for member in self.members.iter().filter(|member| member.pid().is_some()) {
+                let metrics = timeout(LEADER_ATTEMPT, self.metrics(member.index)).await;
+                if let Ok(Ok(metrics)) = metrics
+                    && metrics.value("etcd_server_is_leader") == Some(1.0)
+                {
+                    return Ok(member.index);
+                }
             }
+            let waited = begun.elapsed();
+            if waited >= self.ready_within {
+                return Err(HarnessError::NoLeader { waited });
+            }
+            ticks.tick().await;
         }
-        None
     }
 
     /// A member's metrics, within 2 s.
@@ -232,6 +255,20 @@ impl EtcdCluster {
     /// lives.
     pub fn logs(&self, member: usize) -> Result<String, HarnessError> {
         Ok(self.member(member)?.log())
+    }
+}
+
+impl Drop for EtcdCluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for member in self.members.iter().filter(|member| !member.log().is_empty()) {
+                eprintln!("the log of etcd member {} ends with:\n{}", member.index, member.log_tail());
+            }
+        }
+        // All at once: each takes some milliseconds to end.
+        for member in &self.members {
+            member.doom();
+        }
     }
 }
 

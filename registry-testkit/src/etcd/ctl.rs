@@ -1,6 +1,7 @@
 //! An operator's acts, through etcdctl.
 
 use std::{
+    ffi::OsString,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -14,8 +15,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 impl EtcdCluster {
     /// Runs `etcdctl` with these arguments against all members and returns what it wrote: put, del, lease
-    /// revoke, compact, snapshot save, user add. An `--endpoints=` among the arguments wins. It speaks TLS and
-    /// acts as root where the cluster asks for that.
+    /// revoke, compact, snapshot save, user add. It speaks TLS and acts as root where the cluster asks for
+    /// that, unless the arguments say otherwise (`--endpoints`, `--user`, `--cacert`, `--cert`, `--key`).
     ///
     /// Errors: [`HarnessError::ToolMissing`], [`HarnessError::Failed`]. Dropping the call ends etcdctl; the
     /// command may have taken effect.
@@ -28,15 +29,25 @@ impl EtcdCluster {
         let mut command = Command::new(self.etcd.tool(tool)?);
         flags::clean_environment(&mut command);
         command.args(args).current_dir(self.folder()).stdin(Stdio::null());
-        // By environment, as a flag given twice adds up; an argument beats its variable.
-        command.env("ETCDCTL_API", "3").env("ETCDCTL_ENDPOINTS", self.endpoints().join(","));
+        // By environment, as etcdutl knows no such flags; a flag and its variable together are an error.
+        let given = |flag: &str| args.iter().any(|arg| arg.split('=').next() == Some(flag));
+        let mut set = |flag: &str, variable: &str, value: OsString| {
+            if !given(flag) {
+                command.env(variable, value);
+            }
+        };
+        set("--endpoints", "ETCDCTL_ENDPOINTS", self.endpoints().join(",").into());
         if let Some(tls) = &self.tls {
-            command.env("ETCDCTL_CACERT", &tls.ca);
-            command.env("ETCDCTL_CERT", &tls.cert).env("ETCDCTL_KEY", &tls.key);
+            set("--cacert", "ETCDCTL_CACERT", tls.ca.clone().into());
+            if tls.client_cert_auth {
+                set("--cert", "ETCDCTL_CERT", tls.cert.clone().into());
+                set("--key", "ETCDCTL_KEY", tls.key.clone().into());
+            }
         }
         if let Some(password) = self.root_password.get() {
-            command.env("ETCDCTL_USER", format!("root:{password}"));
+            set("--user", "ETCDCTL_USER", format!("root:{password}").into());
         }
+        command.env("ETCDCTL_API", "3");
         let named = || format!("{tool} {}", args.join(" "));
         let output = tokio::process::Command::from(command).kill_on_drop(true).output();
         let output = timeout(LIMIT, output)

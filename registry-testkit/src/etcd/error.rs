@@ -57,6 +57,11 @@ pub enum HarnessError {
         /// The end of its log.
         log: String,
     },
+    /// No member led in time.
+    NoLeader {
+        /// How long was waited.
+        waited: Duration,
+    },
     /// The member is not running, or there is no member of that index.
     NotRunning(usize),
     /// A member answered with something else than 200 and a text.
@@ -110,6 +115,7 @@ impl fmt::Display for HarnessError {
                 f,
                 "member {member} is not ready after {waited:?} (last: {last}); its log ends with:\n{log}"
             ),
+            Self::NoLeader { waited } => write!(f, "no member leads after {waited:?}"),
             Self::NotRunning(member) => write!(f, "member {member} is not running"),
             Self::Failed { command, stderr } => write!(f, "`{command}` failed: {}", stderr.trim()),
         }

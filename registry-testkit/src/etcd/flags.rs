@@ -56,9 +56,12 @@ pub(super) fn of(
         args.push("--unsafe-no-fsync".into());
     }
     if let Some(tls) = &asked.tls {
-        let files = [("--cert-file", &tls.cert), ("--key-file", &tls.key), ("--trusted-ca-file", &tls.ca)];
-        args.extend(files.into_iter().flat_map(|(flag, file)| [flag.into(), file.into()]));
-        args.extend(tls.client_cert_auth.then(|| "--client-cert-auth".into()));
+        args.extend(["--cert-file".into(), tls.cert.clone().into()]);
+        args.extend(["--key-file".into(), tls.key.clone().into()]);
+        // An authority alone already makes etcd demand client certificates.
+        if tls.client_cert_auth {
+            args.extend(["--client-cert-auth".into(), "--trusted-ca-file".into(), tls.ca.clone().into()]);
+        }
     }
     args.extend(asked.args.iter().cloned());
     args
@@ -68,11 +71,14 @@ pub(super) fn scheme(tls: Option<&TlsFiles>) -> &'static str {
     if tls.is_some() { "https" } else { "http" }
 }
 
+/// Without this etcd refuses to run on some processors.
+const KEPT: &str = "ETCD_UNSUPPORTED_ARCH";
+
 /// Takes away what the user's environment would set: etcd reads every flag from `ETCD_*`, etcdctl from
 /// `ETCDCTL_*`.
 pub(super) fn clean_environment(command: &mut Command) {
     for (name, _) in env::vars_os() {
-        if name.as_encoded_bytes().starts_with(b"ETCD") {
+        if name.as_encoded_bytes().starts_with(b"ETCD") && name != KEPT {
             command.env_remove(name);
         }
     }

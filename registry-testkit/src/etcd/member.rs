@@ -81,6 +81,14 @@ impl Member {
         Ok(())
     }
 
+    /// Sends SIGKILL and does not wait.
+    pub(super) fn doom(&self) {
+        if let Some(child) = self.process().as_mut() {
+            // What cannot be killed here is left to the guard.
+            let _ = child.kill();
+        }
+    }
+
     /// Freezes the process with SIGSTOP, and returns when it is frozen.
     pub(super) fn stop(&self) -> Result<(), HarnessError> {
         let process = self.process();
@@ -137,7 +145,12 @@ impl Member {
         }
     }
 
-    /// Whether the member has a leader and serves.
+    /// Whether the member answers other members; it need not have a leader.
+    pub(super) async fn serves_peers(&self, limit: Duration) -> Result<(), HarnessError> {
+        http::get(self.ports.peer.number(), "/version", limit).await.map(drop)
+    }
+
+    /// Whether the member has a leader and serves clients.
     pub(super) async fn health(&self, limit: Duration) -> Result<(), HarnessError> {
         let answer = http::get(self.ports.metrics.number(), "/health", limit).await?;
         if answer.contains(r#""health":"true""#) {
