@@ -125,58 +125,7 @@ pub trait ServiceDiscovery: fmt::Debug + Send + Sync + 'static {
     async fn close(&self);
 }
 
-macro_rules! forward {
-    ($pointer:ident) => {
-        #[async_trait]
-        #[deny(clippy::missing_trait_methods)]
-        impl<T: ServiceDiscovery + ?Sized> ServiceDiscovery for $pointer<T> {
-            fn capabilities(&self) -> Capabilities {
-                (**self).capabilities()
-            }
-            async fn register(&self, registration: Registration) -> Result<Registered> {
-                (**self).register(registration).await
-            }
-            async fn heartbeat(&self, lease: &LeaseRef) -> Result<Beat> {
-                (**self).heartbeat(lease).await
-            }
-            async fn update(&self, lease: &LeaseRef, instance: InstanceSpec) -> Result<Revision> {
-                (**self).update(lease, instance).await
-            }
-            async fn deregister(&self, lease: &LeaseRef) -> Result<Option<Revision>> {
-                (**self).deregister(lease).await
-            }
-            async fn holder(&self, service: &ServiceName, id: &InstanceId) -> Result<Option<LeaseRef>> {
-                (**self).holder(service, id).await
-            }
-            async fn set_override(
-                &self,
-                service: &ServiceName,
-                id: &InstanceId,
-                value: Option<Override>,
-            ) -> Result<Revision> {
-                (**self).set_override(service, id, value).await
-            }
-            async fn discover(&self, query: &Query, options: ReadOptions) -> Result<Arc<Snapshot>> {
-                (**self).discover(query, options).await
-            }
-            fn watch(&self, query: &Query) -> Result<WatchStream> {
-                (**self).watch(query)
-            }
-            async fn services(&self, options: ReadOptions) -> Result<Services> {
-                (**self).services(options).await
-            }
-            fn watch_services(&self) -> Result<ServicesStream> {
-                (**self).watch_services()
-            }
-            async fn close(&self) {
-                (**self).close().await;
-            }
-        }
-    };
-}
-
-forward!(Arc);
-forward!(Box);
+mod forward;
 
 /// Compiles only while the trait is object safe and its objects may cross threads.
 const _: fn(Arc<dyn ServiceDiscovery>) -> Box<dyn ServiceDiscovery> = |registry| Box::new(registry);
