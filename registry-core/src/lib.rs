@@ -32,6 +32,7 @@ mod overrides;
 mod query;
 pub mod record;
 mod recover;
+mod registrar;
 mod registration;
 mod revision;
 mod snapshot;
@@ -63,6 +64,10 @@ pub use crate::name::{InstanceId, MAX_ID, MAX_NAME, Namespace, ServiceName, Vers
 pub use crate::names::NamesFeed;
 pub use crate::overrides::{Override, OverrideStatus};
 pub use crate::query::{Query, ReadMode, ReadOptions};
+pub use crate::registrar::{
+    Drained, LostPolicy, LostReason, Registrar, RegistrarConfig, RegistrarEvent, RegistrarEvents,
+    RegistrarStatus, TakeoverPolicy,
+};
 pub use crate::registration::{Beat, Limits, Registered, Registration, Takeover};
 pub use crate::revision::{Lineage, Revision};
 pub use crate::snapshot::{LeftOut, Rejected, Services, Slot, Snapshot};
