@@ -141,8 +141,9 @@ impl Core {
             .map_err(classify)
     }
 
-    /// An error of something else than a call, with the target named.
-    pub(super) fn at_target(&self, error: Error) -> Error {
+    /// An error as callers see it: with the target, and `Closed` if it comes from the connections being torn down.
+    pub(super) fn report(&self, error: Error) -> Error {
+        let error = if self.tasks.has_ended() { Error::closed() } else { error };
         error.with_target(&*self.target)
     }
 

@@ -65,7 +65,6 @@ impl KeepAlive {
         };
         let answer = match timeout_at(deadline, exchange).await {
             Ok(Some(answer)) => answer,
-            Ok(None) if core.tasks.has_ended() => Err(Error::closed()),
             Ok(None) => Err(Error::unavailable("the heartbeats of this session were stopped")),
             Err(_) => {
                 // A full inbox is no loss: whoever filled it will be overdue as well.
@@ -73,7 +72,7 @@ impl KeepAlive {
                 Err(Error::unavailable(format!("etcd did not answer a heartbeat within {within:?}")))
             }
         };
-        answer.map_err(|error| core.at_target(error))
+        answer.map_err(|error| core.report(error))
     }
 
     /// Where renewals go: to the task that has the stream, started when it is first needed.

@@ -109,12 +109,12 @@ async fn run(core: Arc<Core>, line: Arc<Line>, inbox: Arc<Inbox>, (silence, answ
             Fault::Token(_) | Fault::Refused(_) => line.retire(&slot),
             Fault::Unprocessed(_) | Fault::Lost(_) => line.fail(&slot),
         }
-        let end = match fault.into_end() {
-            FollowEnd::Disconnected(error) => FollowEnd::Disconnected(core.at_target(error)),
-            FollowEnd::Denied(error) => FollowEnd::Denied(core.at_target(error)),
+        mux.end_all(&match fault.into_end() {
+            _ if core.tasks.has_ended() => FollowEnd::Closed,
+            FollowEnd::Disconnected(error) => FollowEnd::Disconnected(core.report(error)),
+            FollowEnd::Denied(error) => FollowEnd::Denied(core.report(error)),
             end => end,
-        };
-        mux.end_all(&end);
+        });
     }
 }
 
