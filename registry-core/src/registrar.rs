@@ -6,6 +6,8 @@ mod driver;
 mod identity;
 mod machine;
 mod status;
+#[cfg(test)]
+mod tests;
 mod throttle;
 
 use std::fmt;

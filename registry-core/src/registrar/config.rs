@@ -209,6 +209,13 @@ impl RegistrarConfig {
         self
     }
 
+    /// With this time between heartbeats.
+    #[must_use]
+    pub fn with_interval(mut self, interval: Duration) -> Self {
+        self.interval = Some(interval);
+        self
+    }
+
     /// With this drain time.
     #[must_use]
     pub fn with_drain(mut self, drain: Duration) -> Self {
@@ -347,10 +354,10 @@ mod tests {
     #[test]
     fn an_interval_that_is_not_below_the_ttl_is_refused_and_named() {
         for bad in [Duration::ZERO, Duration::from_secs(15), Duration::MAX] {
-            let config = RegistrarConfig { interval: Some(bad), ..config() };
+            let config = config().with_interval(bad);
             assert_eq!(field(&config.check().unwrap_err()), "interval");
         }
-        RegistrarConfig { interval: Some(Duration::from_secs(14)), ..config() }.check().unwrap();
+        config().with_interval(Duration::from_secs(14)).check().unwrap();
     }
 
     #[test]
