@@ -271,9 +271,10 @@ impl Locked<'_> {
     }
 
     fn publish(&mut self, batch: Batch) {
-        self.state.feed.batch(batch, Instant::now());
-        self.state.versions.clear();
+        // Before the watchers hear of it: who reads after an event must not meet the list before it (Q7).
         self.entry.shared.store(None);
+        self.state.versions.clear();
+        self.state.feed.batch(batch, Instant::now());
     }
 
     /// Makes sure that somebody looks at `deadline`.
