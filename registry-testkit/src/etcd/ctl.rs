@@ -24,11 +24,26 @@ impl EtcdCluster {
         self.run("etcdctl", args).await
     }
 
+    /// The same with `input` on its standard input: a value for `put` that may be any bytes.
+    ///
+    /// Errors and cancellation as [`ctl`](Self::ctl).
+    pub async fn ctl_with_input(&self, args: &[&str], input: &[u8]) -> Result<String, HarnessError> {
+        let file =
+            tempfile::NamedTempFile::new_in(self.folder()).map_err(HarnessError::io("keep the input"))?;
+        std::fs::write(file.path(), input).map_err(HarnessError::io("keep the input"))?;
+        let input = file.reopen().map_err(HarnessError::io("keep the input"))?;
+        self.run_reading("etcdctl", args, input.into()).await
+    }
+
     /// Runs another program that came with this etcd, as `etcdutl`, like [`ctl`](Self::ctl).
     pub async fn run(&self, tool: &str, args: &[&str]) -> Result<String, HarnessError> {
+        self.run_reading(tool, args, Stdio::null()).await
+    }
+
+    async fn run_reading(&self, tool: &str, args: &[&str], input: Stdio) -> Result<String, HarnessError> {
         let mut command = Command::new(self.etcd.tool(tool)?);
         flags::clean_environment(&mut command);
-        command.args(args).current_dir(self.folder()).stdin(Stdio::null());
+        command.args(args).current_dir(self.folder()).stdin(input);
         // By environment, as etcdutl knows no such flags; a flag and its variable together are an error.
         let given = |flag: &str| args.iter().any(|arg| arg.split('=').next() == Some(flag));
         let mut set = |flag: &str, variable: &str, value: OsString| {
