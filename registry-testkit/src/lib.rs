@@ -43,6 +43,8 @@ mod cut;
 #[cfg(feature = "suite")]
 pub mod harness;
 #[cfg(feature = "suite")]
+mod kept;
+#[cfg(feature = "suite")]
 pub mod rules;
 #[cfg(feature = "suite")]
 pub mod suite;

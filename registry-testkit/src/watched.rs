@@ -117,7 +117,11 @@ impl Watched {
         while self.removals(id).is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());
             let heard = self.hear(left).await;
-            assert!(matches!(heard, Heard::Item(_)), "no removal of {id} within {within:?}: {:?}", self.items);
+            assert!(
+                matches!(heard, Heard::Item(_)),
+                "no removal of {id} within {within:?}: {:?}",
+                self.items
+            );
         }
     }
 
@@ -152,6 +156,13 @@ impl Watched {
                 other => panic!("no change was to come: {other:?}"),
             }
         }
+    }
+
+    /// Reads all that is there, until nothing came for this long; how many items it was.
+    pub async fn drain(&mut self, quiet: Duration) -> usize {
+        let before = self.items.len();
+        while let Heard::Item(_) = self.hear(quiet).await {}
+        self.items.len() - before
     }
 
     /// Reads on to the end of the stream, and gives the error that ended it, if one did.

@@ -87,8 +87,9 @@ pub async fn d6_a_removal_says_why(case: &Case) {
 
     let mut registration = case.registration("orders", "moves");
     registration.instance = spec(80).with_version(version("1"));
-    let moves = case.register(&registration).await;
+    let (moves, moves_id) = (case.register(&registration).await, registration.id.clone());
     let mut of_one = case.watch_query(&query("orders").with_version(version("1"))).await;
+    of_one.until("the instance", case.soon(), |state| state.get(&moves_id).is_some()).await;
     case.registry.update(&moves.lease, spec(80).with_version(version("2"))).await.expect("an update");
     let change = of_one.next_change().await;
     assert!(matches!(change, Change::Removed { reason: RemoveReason::Filtered, .. }), "{change:?}");

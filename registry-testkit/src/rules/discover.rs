@@ -6,6 +6,7 @@ use futures::future::join_all;
 use registry_core::{
     Change, ErrorKind, Health, InstanceStatus, Override, OverrideStatus, ReadMode, ReadOptions,
 };
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use crate::case::{Case, discover, query};
@@ -218,6 +219,34 @@ pub async fn q7_what_a_watch_told_is_listed(case: &Case) {
         watched.next_change().await;
         assert!(case.discover("orders").await.is_empty());
     }
+}
+
+/// Q7: nor is a watch ever ahead of a list, while somebody else writes.
+pub async fn q7_no_event_is_ahead_of_a_list(case: &Case) {
+    let other = case.other().await;
+    let a = other.register(case.registration("orders", "a")).await.expect("a registration");
+    let mut watched = case.watch("orders").await;
+    let mut writer = JoinSet::new();
+    writer.spawn(async move {
+        for n in 1..=300_u32 {
+            other.update(&a.lease, tagged("n", n.to_string())).await.expect("an update");
+            // Slower than the reader, so that each event is met when it is new.
+            tokio::time::sleep(Duration::from_micros(200)).await;
+        }
+    });
+    let mut met = 0;
+    while met < 300 {
+        met += watched.next_changes(case.soon()).await.len();
+        let told = watched.state();
+        let listed = case.discover("orders").await;
+        assert!(
+            listed.revision >= told.revision,
+            "the list is at {}, the event at {}",
+            listed.revision,
+            told.revision
+        );
+    }
+    writer.join_next().await.expect("a writer").expect("it does not panic");
 }
 
 /// Q8: all that live are listed with what they say; those that may be called are told apart.

@@ -7,7 +7,7 @@ use registry_core::{Change, LeaseRef, ResyncReason, WatchItem};
 use tokio::time::Instant;
 
 use crate::case::{Case, query, tasks};
-use crate::watched::{Heard, Watched};
+use crate::watched::Watched;
 use crate::words::{spec, tagged};
 
 /// More changes than any queue may hold.
@@ -22,20 +22,13 @@ async fn flood(case: &Case, lease: &LeaseRef, last: u16) {
     case.registry.update(lease, spec(last)).await.expect("an update");
 }
 
-/// Reads all that is there; how many items it was.
-async fn drain(watched: &mut Watched, quiet: Duration) -> usize {
-    let before = watched.items().len();
-    while let Heard::Item(_) = watched.hear(quiet).await {}
-    watched.items().len() - before
-}
-
 /// W8: who does not read costs bounded memory: what was missed comes as one resync, and the state is right.
 pub async fn w8_a_slow_consumer_gets_one_resync(case: &Case) {
     let a = case.up("orders", "a").await;
     let mut slow = case.watch("orders").await;
     flood(case, &a.lease, 81).await;
     let b = case.up("orders", "b").await;
-    let read = drain(&mut slow, case.timing.eps).await;
+    let read = slow.drain(case.timing.eps).await;
     assert!(read < FLOOD as usize / 2, "{read} items were kept for a consumer that does not read");
     assert_eq!(slow.state().instances, case.discover("orders").await.instances);
     let lagged = slow
@@ -53,7 +46,7 @@ pub async fn w8_a_consumer_that_never_read_begins_with_a_snapshot(case: &Case) {
     let a = case.up("orders", "a").await;
     let mut slow = Watched::open(&*case.registry, &query("orders"));
     flood(case, &a.lease, 81).await;
-    drain(&mut slow, case.timing.eps).await;
+    slow.drain(case.timing.eps).await;
     assert_eq!(slow.state().instances, case.discover("orders").await.instances);
 }
 
@@ -89,7 +82,7 @@ pub async fn w5_a_gap_that_came_to_nothing_tells_nothing(case: &Case) {
     let mut slow = case.watch("orders").await;
     let before = slow.state();
     flood(case, &a.lease, 80).await;
-    drain(&mut slow, case.timing.eps).await;
+    slow.drain(case.timing.eps).await;
     let resyncs = slow.items().iter().filter(|item| matches!(item, WatchItem::Resync { .. })).count();
     assert!(resyncs >= 1, "what was left out is covered by a resync");
     assert_eq!(slow.state().instances, before.instances);
@@ -104,7 +97,7 @@ pub async fn w5_what_vanished_in_a_gap_is_removed(case: &Case) {
     case.down(&goes.lease).await;
     flood(case, &a.lease, 81).await;
     case.up("orders", "comes").await;
-    drain(&mut slow, case.timing.eps).await;
+    slow.drain(case.timing.eps).await;
     assert_eq!(slow.removals("goes").len(), 1, "its removal is told once");
     assert!(slow.changes().any(|change| matches!(change, Change::Added(i) if i.id == "comes")));
     assert_eq!(slow.state().instances, case.discover("orders").await.instances);
@@ -119,7 +112,7 @@ pub async fn w16_back_inside_a_gap_is_another_generation(case: &Case) {
     case.down(&back.lease).await;
     let again = case.up("orders", "back").await;
     flood(case, &a.lease, 82).await;
-    drain(&mut slow, case.timing.eps).await;
+    slow.drain(case.timing.eps).await;
     let told = slow.changes().filter(|change| *change.id() == *again.lease.id()).last();
     let Some(Change::Updated { after, .. } | Change::Added(after)) = told else {
         panic!("the other generation is told: {told:?}");

@@ -50,6 +50,34 @@ macro_rules! for_each_rule {
                 h3_who_came_back_too_late_is_fenced,
                 h3_a_fenced_heartbeat_prolongs_nobody,
             }
+            renewal {
+                h4_the_loop_outlives_any_outage,
+                h4_giving_up_is_for_the_application_to_choose,
+                h5_a_heartbeat_every_third_of_the_ttl,
+                h5_two_lost_heartbeats_never_cost_an_instance,
+                h5_the_first_two_retries_are_quick,
+                h5_an_attempt_is_bounded,
+            }
+            healing {
+                h6_a_lost_registration_comes_back,
+                h6_it_comes_back_with_the_newest_body,
+                h6_it_comes_back_through_trouble,
+                h6_a_rival_ends_the_loop_as_fenced,
+                h6_a_rival_found_by_registering_ends_the_loop,
+                h8_the_loop_mends_a_deleted_record [Stranger],
+            }
+            leaving {
+                d4_heartbeats_stop_first,
+                d4_it_answers_within_its_deadline_and_goes_on,
+                d4_an_ambiguous_call_can_be_repeated,
+                d5_a_drain_is_seen_before_the_removal,
+                d5_a_drain_that_cannot_be_written_does_not_stop_the_removal,
+                h7_nothing_comes_back_after_deregister,
+                h7_nothing_comes_back_after_close,
+                h9_pause_and_resume,
+                h9_deregister_and_close_end_a_pause,
+                h9_neither_blocks_for_ever,
+            }
             expiry {
                 x1_not_before_the_ttl,
                 x1_not_before_the_ttl_of_the_last_heartbeat,
@@ -81,6 +109,7 @@ macro_rules! for_each_rule {
                 q6_a_short_deadline_is_kept,
                 q6_the_deadline_holds_against_silence [Outage],
                 q7_what_a_watch_told_is_listed,
+                q7_no_event_is_ahead_of_a_list,
                 q8_all_living_are_listed_and_the_routable_told_apart,
                 q9_a_version_comes_alone,
             }
@@ -142,6 +171,12 @@ macro_rules! for_each_rule {
                 i10_a_record_of_a_newer_schema_is_never_overwritten [Stranger],
                 q5_junk_that_goes_is_forgotten [Stranger],
             }
+            outage {
+                h4_unreachable_tells_the_time_left [Outage],
+                r6_a_write_into_an_outage_is_repeated [Outage],
+                x5_no_expiry_is_invented [Outage],
+                d4_leaving_a_dead_registry_is_bounded [Outage],
+            }
             close {
                 c1_a_dropped_update_was_done_or_not,
                 c1_a_dropped_deregistration_can_be_repeated,
@@ -153,6 +188,11 @@ macro_rules! for_each_rule {
                 c3_close_is_bounded_with_the_backend_dead [Outage, SecondClient],
                 c4_a_consumer_that_panics_harms_itself_alone,
                 c3_a_dropped_handle_leaves_no_task [SecondClient],
+            }
+            handle {
+                c2_a_dropped_registrar_deregisters,
+                c2_dropped_outside_a_runtime_it_expires,
+                c2_detached_it_beats_on,
             }
             input {
                 i1_bad_names_are_refused,

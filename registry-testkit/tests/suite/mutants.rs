@@ -165,13 +165,17 @@ mistakes! {
         [r5_live_id_of_another_owner_is_refused, r5_takeover_of_a_named_generation_spares_others],
     a_takeover_by_removal: owning::TakesOverByRemoval => [x4_a_takeover_is_one_update],
     the_old_body_on_re_registration: owning::OldBody => [r5_the_same_owner_repeats_itself],
+    the_old_body_after_a_loss: owning::OldBody => [h6_it_comes_back_with_the_newest_body],
+    a_renew_loop_that_gives_up: owning::GoneIsFenced =>
+        [h6_a_lost_registration_comes_back, h2_a_deregistered_lease_is_not_registered],
     an_update_in_two_steps: owning::TornUpdate => [r7_an_update_is_one_change_from_old_to_new],
     a_heartbeat_that_writes: owning::WritingHeartbeat => [h1_a_heartbeat_changes_nothing],
     an_update_that_lifts_the_override: owning::LiftsOverrides => [q11_an_override_outlasts_its_instance],
     a_sweep_that_removes_early: ending::EarlySweep => [x1_not_before_the_ttl, h1_what_beats_lives],
     a_sweep_that_never_removes: ending::NeverRemoves => [x2_not_after_the_sweep_bound, r3_no_instance_is_without_a_ttl],
     a_ttl_lowered: ending::LowersTheTtl => [r4_a_ttl_is_never_lowered, r4_the_answer_tells_what_was_granted],
-    a_re_register_after_deregister: ending::Resurrects => [d1_acknowledged_is_absent_for_every_client],
+    a_re_register_after_deregister: ending::Resurrects =>
+        [d1_acknowledged_is_absent_for_every_client, h9_pause_and_resume],
     a_second_deregister_that_fails: ending::NotIdempotent => [d2_deregistering_is_idempotent],
     a_close_that_deregisters: ending::CloseDeregisters => [c3_close_ends_one_handle_and_deregisters_nothing],
     a_close_that_does_nothing: ending::NeverCloses => [c3_after_close_calls_answer_closed, w11_a_stream_ends_by_close],

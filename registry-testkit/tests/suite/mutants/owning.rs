@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use registry_core::{
-    Beat, ErrorKind, InstanceId, InstanceSpec, LeaseRef, Registered, Registration, Result, Revision,
+    Beat, Error, ErrorKind, InstanceId, InstanceSpec, LeaseRef, Registered, Registration, Result, Revision,
     ServiceDiscovery, ServiceName, Takeover,
 };
 
@@ -172,5 +172,19 @@ impl Mistake for LiftsOverrides {
     async fn update(&self, lease: &LeaseRef, instance: InstanceSpec) -> Result<Revision> {
         self.0.set_override(lease.service(), lease.id(), None).await?;
         self.0.update(lease, instance).await
+    }
+}
+
+/// Calls what is gone fenced, so that a loop ends that should register again.
+#[derive(Debug)]
+pub(super) struct GoneIsFenced(Registry);
+
+#[async_trait]
+impl Mistake for GoneIsFenced {
+    planted!();
+    async fn heartbeat(&self, lease: &LeaseRef) -> Result<Beat> {
+        let gone = |error: &Error| *error.kind() == ErrorKind::NotRegistered;
+        let answer = self.0.heartbeat(lease).await;
+        answer.map_err(|error| if gone(&error) { error.with_kind(ErrorKind::Fenced) } else { error })
     }
 }
