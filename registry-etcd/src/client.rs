@@ -30,7 +30,7 @@ mod watch;
 
 pub(crate) use self::feed::{Event, EventKind, Feed, FeedEvent};
 pub(crate) use self::model::{
-    Compare, Granted, KeyEnd, KeyRange, Kv, LeaseId, Op, OpAnswer, RangeAnswer, RangeRequest, Txn, TxnAnswer,
+    Compare, Granted, KeyEnd, KeyRange, Kv, LeaseId, Op, OpAnswer, RangeRequest, Txn, TxnAnswer,
 };
 pub(crate) use self::session::Session;
 

@@ -39,6 +39,11 @@ impl Fault {
         }
     }
 
+    /// No connection came up in the time of the call.
+    pub(crate) fn too_late() -> Self {
+        Self::Unprocessed(Error::unavailable("no connection to etcd in the time of the call"))
+    }
+
     /// An attempt that did not answer in time.
     pub(crate) fn timed_out(what: &str) -> Self {
         Self::Lost(Error::new(ErrorKind::DeadlineExceeded, format!("etcd did not answer {what} in time")))
@@ -52,7 +57,7 @@ pub(crate) fn is_denial(error: &Error) -> bool {
 
 /// Whether a read failed because the revision it asked for is not in the history (any more): list anew.
 pub(crate) fn is_history_gone(error: &Error) -> bool {
-    error.source().is_some_and(|source| source.is::<HistoryGone>())
+    error.source().is_some_and(<dyn StdError>::is::<HistoryGone>)
 }
 
 /// The cause of an error for which [`is_history_gone`] holds.

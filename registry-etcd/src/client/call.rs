@@ -19,6 +19,9 @@ use crate::error::{Fault, classify};
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_millis(200);
 
+/// How often every member is asked before none counts as reachable: one that was slow once is not given up.
+const ROUNDS: usize = 2;
+
 /// Whether a call may happen twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
@@ -61,8 +64,8 @@ impl Core {
 
     /// Calls `op` until it is answered, within `limit`.
     ///
-    /// A member that certainly did not process it is left for the next, also to write; once every member refused so,
-    /// the error is `Unavailable`. A lost answer is asked for again if that is harmless, else it is `Ambiguous`.
+    /// A member that certainly did not process it is left for the next, also to write; once each did so twice, the
+    /// error is `Unavailable`. A lost answer is asked for again if that is harmless, else it is `Ambiguous`.
     /// Cancel safe as far as `op` is: what was sent may take effect.
     pub(super) async fn call<T, F>(
         &self,
@@ -105,7 +108,7 @@ impl Core {
                 Fault::Unprocessed(_) => {
                     self.calls.fail(&slot);
                     unable += 1;
-                    if unable >= self.connector.members() {
+                    if unable >= ROUNDS * self.connector.members() {
                         return Err(fault.into_error());
                     }
                     continue;
@@ -127,13 +130,20 @@ impl Core {
     }
 
     /// One attempt, on one connection.
-    async fn attempt<T, F>(&self, slot: &Slot, until: Instant, op: impl Fn(Client) -> F) -> Result<T, Fault>
+    async fn attempt<T, F>(
+        &self,
+        slot: &Arc<Slot>,
+        until: Instant,
+        op: impl Fn(Client) -> F,
+    ) -> Result<T, Fault>
     where
         F: Future<Output = Result<T, VendorError>>,
     {
         let left = || until.saturating_duration_since(Instant::now());
-        let connection = timeout(left(), slot.connection(&self.connector)).await.unwrap_or_else(|_| {
-            Err(Fault::Unprocessed(Error::unavailable("no connection to etcd within the time of the call")))
+        let connecting = timeout(left(), slot.connection(&self.connector)).await;
+        let connection = connecting.unwrap_or_else(|_| Err(Fault::too_late())).inspect_err(|_| {
+            // Whatever the reason, a refused login too: the next call tries anew.
+            self.calls.retire(slot);
         })?;
         timeout(self.attempt.min(left()), op(connection.client()))
             .await

@@ -25,7 +25,7 @@ use crate::error::{Fault, classify};
 const INBOX: usize = 1024;
 
 /// After how long without a heartbeat the stream is closed. The next one opens it again in a round trip.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 
 /// The heartbeats of a session: one stream for every lease, on a connection of its own.
 pub(super) struct KeepAlive {

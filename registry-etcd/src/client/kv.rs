@@ -66,11 +66,6 @@ fn operation(op: Op) -> TxnOp {
         }
         Op::Delete { key } => TxnOp::delete(key, None),
         Op::Get { key } => TxnOp::get(key, None),
-        Op::GetRange { range, limit } => {
-            let request = RangeRequest { limit, ..RangeRequest::of(range) };
-            let options = options(&request);
-            TxnOp::get(request.key, Some(options))
-        }
     }
 }
 

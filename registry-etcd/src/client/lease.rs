@@ -1,4 +1,4 @@
-//! Leases: granted, revoked, looked at. They are kept alive by [`keepalive`](super::keepalive).
+//! Leases: granted and revoked. They are kept alive by [`keepalive`](super::keepalive).
 
 use std::time::Duration;
 
@@ -34,16 +34,6 @@ impl Core {
             Err(error) if *error.kind() == ErrorKind::NotRegistered => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// What is left of a lease; none if there is none.
-    pub(super) async fn time_to_live(&self, lease: LeaseId) -> Result<Option<Duration>> {
-        let look =
-            |mut client: etcd_client::Client| async move { client.lease_time_to_live(lease.0, None).await };
-        let answer = self.call(Repeat::Harmless, self.call, look).await?;
-        self.observe(answer.header());
-        // -1: unknown. 0: less than a second is left.
-        Ok(u64::try_from(answer.ttl()).ok().map(Duration::from_secs))
     }
 
     fn observe(&self, header: Option<&etcd_client::ResponseHeader>) {

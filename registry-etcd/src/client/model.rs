@@ -160,13 +160,6 @@ pub(crate) enum Op {
         /// The key.
         key: Vec<u8>,
     },
-    /// Reads some keys.
-    GetRange {
-        /// Which.
-        range: KeyRange,
-        /// The most that are answered; 0 is all.
-        limit: i64,
-    },
 }
 
 /// The answer to a [`Txn`].

@@ -85,11 +85,6 @@ impl Session {
         self.0.keepalive.renew(&self.0.core, lease, timeout).await
     }
 
-    /// What a lease has left; none if it is not there. Cancel safe.
-    pub(crate) async fn time_to_live(&self, lease: LeaseId) -> Result<Option<Duration>> {
-        self.0.core.time_to_live(lease).await
-    }
-
     /// Follows what happens to `range` after the revision `after` of the present lineage, on the one stream of all
     /// watches. Never waits: whatever is wrong ends the feed.
     pub(crate) fn follow(&self, range: KeyRange, after: u64) -> Feed {
@@ -99,12 +94,6 @@ impl Session {
     /// The history that answers belong to; none before the first.
     pub(crate) fn lineage(&self) -> Option<Lineage> {
         self.0.core.history.lineage()
-    }
-
-    /// Notes that the history `at` was found broken, and tells the one that is in force now. However many notice, it
-    /// counts once. Feeds that follow another end.
-    pub(crate) fn lineage_broken(&self, at: Lineage) -> Lineage {
-        self.0.core.history.broken(at)
     }
 
     /// Ends every task, socket and feed; calls answer `Closed` from now on. Idempotent, and bounded with all of etcd

@@ -13,12 +13,12 @@ use registry_core::{FollowEnd, Result};
 use registry_testkit::etcd::EtcdCluster;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::model::RangeAnswer;
 use super::*;
 use crate::config::EtcdConfig;
 
 /// For what takes no time of its own. Two loaded cores are slow.
 const SOON: Duration = Duration::from_secs(10);
-const READ: Duration = Duration::from_secs(2);
 
 async fn one() -> EtcdCluster {
     EtcdCluster::builder().start().await.unwrap()
@@ -28,12 +28,20 @@ async fn three() -> EtcdCluster {
     EtcdCluster::builder().members(3).start().await.unwrap()
 }
 
+/// The defaults, with time for a loaded machine.
 fn config(cluster: &EtcdCluster) -> EtcdConfig {
-    EtcdConfig::new(cluster.endpoints())
+    let mut config = EtcdConfig::new(cluster.endpoints());
+    (config.connect_timeout, config.call_timeout) = (SOON, SOON);
+    config
 }
 
 fn open(cluster: &EtcdCluster) -> Session {
     Session::open(&config(cluster)).unwrap()
+}
+
+/// With the defaults themselves, where they are what is tested.
+fn open_by_default(cluster: &EtcdCluster) -> Session {
+    Session::open(&EtcdConfig::new(cluster.endpoints())).unwrap()
 }
 
 fn put(key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Op {
@@ -50,7 +58,7 @@ async fn write(session: &Session, key: &str, value: &str) -> u64 {
 }
 
 async fn read(session: &Session, key: &str) -> Result<RangeAnswer> {
-    session.range(RangeRequest::of(KeyRange::one(key)), READ).await
+    session.range(RangeRequest::of(KeyRange::one(key)), SOON).await
 }
 
 async fn revision(session: &Session) -> u64 {

@@ -2,12 +2,17 @@ use registry_core::ErrorKind;
 
 use super::*;
 
+/// Within the deadline that reads have by default.
+async fn short_read(session: &Session) -> Result<RangeAnswer> {
+    session.range(RangeRequest::of(KeyRange::one("k")), Duration::from_secs(2)).await
+}
+
 #[tokio::test]
 async fn reads_and_transactions_say_what_etcd_says() {
     let cluster = one().await;
     let session = open(&cluster);
-    let lease = session.grant(Duration::from_secs(60)).await.unwrap();
-    assert!(lease.ttl >= Duration::from_secs(60));
+    let lease = session.grant(Duration::from_mins(1)).await.unwrap();
+    assert!(lease.ttl >= Duration::from_mins(1));
     let create = Txn {
         compare: vec![Compare::Absent(b"a/1".to_vec())],
         success: vec![
@@ -33,14 +38,14 @@ async fn reads_and_transactions_say_what_etcd_says() {
     assert_eq!(deleted.answers, [OpAnswer::Deleted(1)]);
 
     let prefix = RangeRequest::of(KeyRange::prefix("a/"));
-    let now = session.range(prefix.clone(), READ).await.unwrap();
+    let now = session.range(prefix.clone(), SOON).await.unwrap();
     assert_eq!(now.kvs.iter().map(|kv| &kv.key[..]).collect::<Vec<_>>(), [b"a/2"]);
     let pinned = RangeRequest { revision: Some(at), limit: 1, keys_only: true, ..prefix };
-    let then = session.range(pinned, READ).await.unwrap();
+    let then = session.range(pinned, SOON).await.unwrap();
     assert!(then.more);
     assert_eq!((&then.kvs[0].key[..], &then.kvs[0].value[..]), (&b"a/1"[..], &b""[..]));
     let stale = RangeRequest { stale: true, ..RangeRequest::of(KeyRange::one("a/2")) };
-    assert_eq!(session.range(stale, READ).await.unwrap().kvs[0].value, b"two");
+    assert_eq!(session.range(stale, SOON).await.unwrap().kvs[0].value, b"two");
 
     assert!(session.revoke(lease.lease).await.unwrap());
     assert!(!session.revoke(lease.lease).await.unwrap());
@@ -57,7 +62,7 @@ async fn refusals_have_their_kinds() {
     let last = write(&session, "k", "2").await;
     cluster.ctl(&["compact", &last.to_string()]).await.unwrap();
     let gone = RangeRequest { revision: Some(first), ..RangeRequest::of(KeyRange::one("k")) };
-    let error = session.range(gone, READ).await.unwrap_err();
+    let error = session.range(gone, SOON).await.unwrap_err();
     assert!(crate::error::is_history_gone(&error), "{error:?}");
     assert!(error.target().is_some_and(|target| target.starts_with("etcd://")));
 }
@@ -65,7 +70,7 @@ async fn refusals_have_their_kinds() {
 #[tokio::test]
 async fn a_write_to_a_frozen_server_is_ambiguous_and_to_a_dead_one_unavailable() {
     let cluster = one().await;
-    let session = open(&cluster);
+    let session = open_by_default(&cluster);
     write(&session, "k", "1").await;
     cluster.stop(0).unwrap();
     let begun = Instant::now();
@@ -77,14 +82,14 @@ async fn a_write_to_a_frozen_server_is_ambiguous_and_to_a_dead_one_unavailable()
         matches!(error.kind(), ErrorKind::Unavailable { .. }),
         "nothing that anyone could see: {error:?}"
     );
-    let error = read(&session, "k").await.unwrap_err();
+    let error = short_read(&session).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::DeadlineExceeded);
 
     cluster.kill(0).unwrap();
     let begun = Instant::now();
     let error = session.txn(all([put("k", "3")])).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Unavailable { .. }), "{error:?}");
-    assert!(matches!(read(&session, "k").await.unwrap_err().kind(), ErrorKind::Unavailable { .. }));
+    assert!(matches!(short_read(&session).await.unwrap_err().kind(), ErrorKind::Unavailable { .. }));
     assert!(begun.elapsed() < Duration::from_millis(500), "refused at once: {:?}", begun.elapsed());
 
     cluster.restart(0).await.unwrap();
@@ -96,7 +101,7 @@ async fn a_frozen_follower_costs_one_attempt_once() {
     let cluster = three().await;
     let leader = cluster.leader().await.unwrap();
     let (session, follower) = loop {
-        let session = open(&cluster);
+        let session = open_by_default(&cluster);
         let mut feed = session.follow(KeyRange::prefix("a/"), 1);
         live(&mut feed).await;
         // All connections of a session are to one member, chosen at random.
@@ -108,9 +113,9 @@ async fn a_frozen_follower_costs_one_attempt_once() {
         until("the stream ends", || async { cluster.metrics(leader).await.unwrap().watch_streams() == 0 })
             .await;
     };
-    read(&session, "k").await.unwrap();
+    short_read(&session).await.unwrap();
     cluster.stop(follower).unwrap();
-    read(&session, "k").await.expect("the next member answers within the deadline");
+    short_read(&session).await.expect("the next member answers within the deadline");
     let begun = Instant::now();
     for _ in 0..20 {
         write(&session, "k", "v").await;
@@ -157,8 +162,8 @@ async fn close_is_bounded_with_the_only_member_frozen_and_leaves_nothing() {
     let cluster = one().await;
     let before = tasks();
     let session = open(&cluster);
-    let lease = session.grant(Duration::from_secs(60)).await.unwrap().lease;
-    session.renew(lease, READ).await.unwrap();
+    let lease = session.grant(Duration::from_mins(1)).await.unwrap().lease;
+    session.renew(lease, SOON).await.unwrap();
     let mut feed = session.follow(KeyRange::prefix("a/"), 1);
     live(&mut feed).await;
     assert!(tasks() > before);
@@ -190,8 +195,8 @@ async fn everything_ends_with_the_last_clone() {
     let cluster = one().await;
     let before = tasks();
     let session = open(&cluster);
-    let lease = session.grant(Duration::from_secs(60)).await.unwrap().lease;
-    session.renew(lease, READ).await.unwrap();
+    let lease = session.grant(Duration::from_mins(1)).await.unwrap().lease;
+    session.renew(lease, SOON).await.unwrap();
     let mut feed = session.follow(KeyRange::prefix("a/"), 1);
     live(&mut feed).await;
     drop(session.clone());

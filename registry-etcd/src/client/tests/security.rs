@@ -33,19 +33,19 @@ fn mine() -> RangeRequest {
 async fn refused_credentials_are_final_for_calls_heartbeats_and_watches() {
     let cluster = guarded("--auth-token-ttl=300").await;
     let wrong = login(&cluster, "app", "guess");
-    let error = wrong.range(mine(), READ).await.unwrap_err();
+    let error = wrong.range(mine(), SOON).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Unauthenticated);
     assert!(!error.is_retryable());
-    let error = wrong.renew(LeaseId(7), READ).await.unwrap_err();
+    let error = wrong.renew(LeaseId(7), SOON).await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Unauthenticated);
     assert!(matches!(end(&mut wrong.follow(KeyRange::prefix("mine/"), 1)).await, FollowEnd::Denied(_)));
 
     let nobody = open(&cluster);
-    assert_eq!(*nobody.range(mine(), READ).await.unwrap_err().kind(), ErrorKind::Unauthenticated);
+    assert_eq!(*nobody.range(mine(), SOON).await.unwrap_err().kind(), ErrorKind::Unauthenticated);
     assert!(matches!(end(&mut nobody.follow(KeyRange::prefix("mine/"), 1)).await, FollowEnd::Denied(_)));
 
     let app = login(&cluster, "app", "app-pw");
-    let at = app.range(mine(), READ).await.unwrap().revision.number();
+    let at = app.range(mine(), SOON).await.unwrap().revision.number();
     assert_eq!(*read(&app, "theirs/1").await.unwrap_err().kind(), ErrorKind::PermissionDenied);
     let mut feed = app.follow(KeyRange::prefix("mine/"), at);
     live(&mut feed).await;
@@ -55,18 +55,31 @@ async fn refused_credentials_are_final_for_calls_heartbeats_and_watches() {
 }
 
 #[tokio::test]
+async fn a_refused_login_is_tried_anew_by_the_next_call() {
+    let cluster = guarded("--auth-token-ttl=300").await;
+    let late = login(&cluster, "late", "late-pw");
+    assert_eq!(*late.range(mine(), SOON).await.unwrap_err().kind(), ErrorKind::Unauthenticated);
+    assert_eq!(*late.renew(LeaseId(7), SOON).await.unwrap_err().kind(), ErrorKind::Unauthenticated);
+    cluster.ctl(&["user", "add", "late:late-pw"]).await.unwrap();
+    cluster.ctl(&["user", "grant-role", "late", "reader"]).await.unwrap();
+    late.range(mine(), SOON).await.unwrap();
+    assert_eq!(late.renew(LeaseId(7), SOON).await.unwrap(), None);
+    live(&mut late.follow(KeyRange::prefix("mine/"), 1)).await;
+}
+
+#[tokio::test]
 async fn an_outdated_login_is_renewed_once_and_watches_go_on() {
     // A simple token that is not used dies after this many seconds.
     let cluster = guarded("--auth-token-ttl=1").await;
     let app = login(&cluster, "app", "app-pw");
-    let at = app.range(mine(), READ).await.unwrap().revision.number();
-    let lease = app.grant(Duration::from_secs(60)).await.unwrap().lease;
-    app.renew(lease, READ).await.unwrap();
+    let at = app.range(mine(), SOON).await.unwrap().revision.number();
+    let lease = app.grant(Duration::from_mins(1)).await.unwrap().lease;
+    app.renew(lease, SOON).await.unwrap();
     let mut old = app.follow(KeyRange::prefix("mine/"), at);
     live(&mut old).await;
     sleep(Duration::from_secs(3)).await;
     let written = write(&app, "mine/1", "v").await;
-    app.renew(lease, READ).await.unwrap();
+    app.renew(lease, SOON).await.unwrap();
     assert_eq!(batch(&mut old).await.0, written);
 
     // The stream's login is too old for another watch: it is replaced, and each watch resumes.
@@ -92,16 +105,16 @@ async fn an_outdated_login_is_renewed_once_and_watches_go_on() {
 #[tokio::test]
 async fn a_login_is_not_needed_where_authentication_is_off() {
     let cluster = one().await;
-    login(&cluster, "app", "app-pw").range(mine(), READ).await.unwrap();
+    login(&cluster, "app", "app-pw").range(mine(), SOON).await.unwrap();
 }
 
 #[tokio::test]
 async fn authentication_switched_on_later_is_noticed() {
     let cluster = one().await;
     let app = login(&cluster, "root", "root-pw");
-    app.range(mine(), READ).await.unwrap();
+    app.range(mine(), SOON).await.unwrap();
     cluster.enable_auth("root-pw").await.unwrap();
-    app.range(mine(), READ).await.unwrap();
+    app.range(mine(), SOON).await.unwrap();
 }
 
 struct Authority {

@@ -33,7 +33,7 @@ async fn a_thousand_watches_share_one_stream_and_dropping_them_cancels_them() {
 async fn a_revision_is_one_batch_with_what_was_there_before() {
     let cluster = one().await;
     let session = open(&cluster);
-    let lease = session.grant(Duration::from_secs(60)).await.unwrap().lease;
+    let lease = session.grant(Duration::from_mins(1)).await.unwrap().lease;
     let at = revision(&session).await;
     let mut feed = session.follow(KeyRange::prefix("a/"), at);
     let owned = Op::Put { key: b"a/1".to_vec(), value: b"one".to_vec(), lease: Some(lease) };
@@ -59,7 +59,7 @@ async fn a_revision_is_one_batch_with_what_was_there_before() {
 async fn a_revision_larger_than_a_message_is_one_batch() {
     let cluster = one().await;
     let session = open(&cluster);
-    let lease = session.grant(Duration::from_secs(60)).await.unwrap().lease;
+    let lease = session.grant(Duration::from_mins(1)).await.unwrap().lease;
     let value = "x".repeat(16 << 10);
     for page in 0..5 {
         let puts = (0..60).map(|n| Op::Put {

@@ -72,7 +72,9 @@ impl Inbox {
     /// Brings the news to `mux`.
     pub(super) fn deliver(&self, mux: &mut Mux) {
         let News { wanted, left } = std::mem::take(&mut *self.lock());
-        wanted.into_iter().for_each(|wanted| mux.add(wanted));
+        for wanted in wanted {
+            mux.add(wanted);
+        }
         for id in left {
             mux.remove(id);
         }
