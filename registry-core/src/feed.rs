@@ -72,6 +72,9 @@ impl Feed {
     /// are what differs from what was delivered (W5).
     pub fn list(&mut self, raw: RawState, reason: ResyncReason, now: Instant) {
         self.heard(now);
+        if self.status == WatchStatus::Connecting {
+            self.status = WatchStatus::Connected;
+        }
         let merged = self.merged.insert(Merged::from_list(self.service.clone(), raw));
         let merged = &*merged;
         let next = |view: &View, before: Option<&Arc<Snapshot>>| {

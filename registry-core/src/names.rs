@@ -72,6 +72,12 @@ impl NamesFeed {
         for (service, id) in raw.living {
             self.living.entry(service).or_default().insert(id);
         }
+        self.state.send_if_modified(|state| {
+            if state.status == WatchStatus::Connecting {
+                state.status = WatchStatus::Connected;
+            }
+            false
+        });
         self.publish(raw.revision);
     }
 

@@ -202,15 +202,21 @@ pub async fn c4_a_consumer_that_panics_harms_itself_alone(case: &Case) {
 
 /// C3: a handle that is only dropped, and not closed, leaves no task either.
 pub async fn c3_a_dropped_handle_leaves_no_task(case: &Case) {
-    // What handles share is at work before tasks are counted.
-    case.up("orders", "a").await;
-    let _kept = case.watch("orders").await;
+    // Both handles' streams are at work before one is closed and the tasks are counted.
+    let mut kept = case.watch("orders").await;
+    let mut use_another = async |id: &str| {
+        let another = case.second_unkept().await;
+        let mut watched = Watched::open(&*another, &query("orders"));
+        watched.snapshot().await;
+        let added = case.up("orders", id).await;
+        let seen = |state: &Snapshot| state.get(added.lease.id()).is_some();
+        watched.until("the addition", case.soon(), seen).await;
+        kept.until("the addition", case.soon(), seen).await;
+        another
+    };
+    use_another("a").await.close().await;
     let before = tasks();
-    let second = case.second_unkept().await;
-    let mut watched = Watched::open(&*second, &query("orders"));
-    watched.snapshot().await;
-    drop(watched);
-    drop(second);
+    drop(use_another("b").await);
     case.eventually("a dropped handle's tasks end", case.soon(), async || (tasks() <= before).then_some(()))
         .await;
 }
