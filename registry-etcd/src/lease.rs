@@ -9,7 +9,7 @@ mod watch;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use registry_core::{Result, Version};
+use registry_core::Version;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
@@ -17,7 +17,7 @@ use tokio_util::sync::DropGuard;
 use self::key::{Key, Value};
 pub(crate) use self::watch::keep_watch;
 use crate::backend::place::Place;
-use crate::backend::plan::{Written, fenced, not_registered};
+use crate::backend::plan::Written;
 use crate::backend::standing::{ClaimAt, Holder, Standing};
 use crate::client::LeaseId;
 
@@ -63,6 +63,15 @@ enum Phase {
     Left,
 }
 
+/// Why a registration is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// Another generation holds the id.
+    Fenced,
+    /// It was deregistered. Who holds the id since then is not watched any more.
+    Left,
+}
+
 /// What a write put, once it is known.
 #[derive(Debug)]
 pub(crate) struct Put {
@@ -93,12 +102,12 @@ impl Own {
         Self { place, lease, ttl, state: Mutex::new(state), moved: Notify::new() }
     }
 
-    /// The error of a registration that is over.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Whether it is over, as far as it knows: fenced by another, or deregistered.
+    pub(crate) fn over(&self) -> Option<Over> {
         match self.lock().phase {
-            Phase::Lives => Ok(()),
-            Phase::Fenced => Err(fenced()),
-            Phase::Left => Err(not_registered()),
+            Phase::Lives => None,
+            Phase::Fenced => Some(Over::Fenced),
+            Phase::Left => Some(Over::Left),
         }
     }
 
@@ -133,11 +142,6 @@ impl Own {
     /// How long it lives without another heartbeat.
     pub(crate) fn time_left(&self) -> Duration {
         self.lock().deadline.saturating_duration_since(Instant::now())
-    }
-
-    /// Whether it was deregistered.
-    pub(crate) fn has_left(&self) -> bool {
-        self.lock().phase == Phase::Left
     }
 
     /// It was deregistered.

@@ -13,7 +13,7 @@ use super::plan::Leave;
 use super::register::{ROUNDS, contended};
 use super::standing::{ClaimAt, Holder};
 use crate::client::{LeaseId, Txn, TxnAnswer};
-use crate::lease::Own;
+use crate::lease::{Over, Own};
 use crate::record;
 
 /// The longest that the answer waits for the lease to go as well; it would run out by itself.
@@ -24,7 +24,7 @@ impl Inner {
         let place = self.place(lease.service(), lease.id());
         let id = record::lease(lease.generation());
         let own = self.own(lease).map(|own| &**own);
-        if own.is_some_and(Own::has_left) {
+        if own.is_some_and(|own| own.over() == Some(Over::Left)) {
             return Ok(None);
         }
         let leave = Leave { place: &place, lease: id, mark: true };

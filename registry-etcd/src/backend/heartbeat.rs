@@ -9,7 +9,7 @@ use super::look::read;
 use super::plan::{fenced, not_registered};
 use super::{Inner, Place};
 use crate::client::LeaseId;
-use crate::lease::Own;
+use crate::lease::{Over, Own};
 use crate::record;
 
 /// The longest that one attempt may take (H5).
@@ -25,16 +25,26 @@ impl Inner {
 
     /// A registration of this registry: its watch tells what others did to its keys.
     async fn beat(&self, own: &Own) -> Result<Beat> {
-        own.check()?;
+        self.lives(own).await?;
         let sent = Instant::now();
         match self.session.renew(own.lease, ATTEMPT.min(own.ttl / 6)).await {
             Ok(Some(ttl)) => {
                 own.prolong(sent + ttl);
-                own.check()?;
+                self.lives(own).await?;
                 Ok(Beat::new(sent + ttl, own.is_intact()))
             }
             Ok(None) => Err(self.gone(&own.place, own.lease).await),
             Err(error) => Err(unreachable(error, Some(own.time_left()))),
+        }
+    }
+
+    /// The error of a registration that knows that it is over.
+    pub(super) async fn lives(&self, own: &Own) -> Result<()> {
+        match own.over() {
+            None => Ok(()),
+            Some(Over::Fenced) => Err(fenced()),
+            // Its keys are not watched any more.
+            Some(Over::Left) => Err(self.gone(&own.place, own.lease).await),
         }
     }
 

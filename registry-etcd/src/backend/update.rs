@@ -24,7 +24,7 @@ impl Inner {
         let Some(own) = own else {
             return self.update_found(&plan, None).await.map(|(revision, _)| revision);
         };
-        own.check()?;
+        self.lives(own).await?;
         let known = own.written(&encoded);
         let writing = own.write();
         let result = match known {

@@ -1,4 +1,4 @@
-use registry_core::{ErrorKind, InstanceId, Lineage, Namespace, OwnerToken, Revision, ServiceName};
+use registry_core::{InstanceId, Lineage, Namespace, OwnerToken, Revision, ServiceName};
 
 use super::*;
 use crate::backend::standing::RecordAt;
@@ -30,18 +30,14 @@ fn kv(value: &[u8], lease: LeaseId, revision: u64) -> Kv {
     }
 }
 
-fn kind(own: &Own) -> ErrorKind {
-    own.check().unwrap_err().kind().clone()
-}
-
 #[tokio::test]
 async fn a_claim_of_another_fences_and_one_from_before_its_own_write_does_not() {
     let own = own(OwnerToken::random());
     let rival = |revision| ClaimAt::new(kv(&claim(OwnerToken::random()), OTHER, revision));
     assert!(!own.claim_event(9, Some(&rival(9))));
-    assert!(own.check().is_ok() && own.is_intact());
+    assert!(own.over().is_none() && own.is_intact());
     assert!(own.claim_event(11, Some(&rival(11))));
-    assert_eq!(kind(&own), ErrorKind::Fenced);
+    assert_eq!(own.over(), Some(Over::Fenced));
 }
 
 #[tokio::test]
@@ -49,7 +45,7 @@ async fn what_is_no_claim_of_another_is_damage() {
     let token = OwnerToken::random();
     let own = own(token);
     assert!(!own.claim_event(11, Some(&ClaimAt::new(kv(b"junk", OTHER, 11)))));
-    assert!(own.check().is_ok() && !own.is_intact());
+    assert!(own.over().is_none() && !own.is_intact());
     own.write().done(Put { revision: 12, version: None, claim: Some(claim(token)), record: None });
     assert!(own.is_intact());
     own.record_event(13, None);
@@ -102,15 +98,15 @@ async fn what_is_found_after_a_gap_counts_as_if_it_had_been_heard() {
     assert!(!own.found(&standing(token, MINE, None)));
     assert!(!own.is_intact());
     assert!(own.found(&standing(token, OTHER, Some(b"body"))), "its own successor");
-    assert_eq!(kind(&own), ErrorKind::Fenced);
+    assert_eq!(own.over(), Some(Over::Fenced));
 }
 
 #[tokio::test]
-async fn once_deregistered_it_is_not_registered_whatever_comes() {
+async fn once_deregistered_it_stays_so_whatever_comes() {
     let own = own(OwnerToken::random());
     own.leave();
     own.claim_event(20, Some(&ClaimAt::new(kv(&claim(OwnerToken::random()), OTHER, 20))));
-    assert_eq!(kind(&own), ErrorKind::NotRegistered);
+    assert_eq!(own.over(), Some(Over::Left));
 }
 
 #[tokio::test(start_paused = true)]
