@@ -41,6 +41,8 @@ pub mod chaos;
 #[cfg(feature = "suite")]
 mod cut;
 #[cfg(feature = "suite")]
+pub mod deferred;
+#[cfg(feature = "suite")]
 pub mod harness;
 #[cfg(feature = "suite")]
 mod kept;

@@ -58,16 +58,16 @@ fn is_removal(change: &Change) -> bool {
     matches!(change, Change::Removed { .. })
 }
 
-mistells!(SilentRemoval, (), |_, item| with_changes(item, |change| {
+mistells!(SilentRemoval, (), |(), item| with_changes(item, |change| {
     (!is_removal(change)).then(|| change.clone())
 }));
 
-mistells!(TwoRemovals, (), |_, item| match &item {
+mistells!(TwoRemovals, (), |(), item| match &item {
     WatchItem::Changes { changes, .. } if changes.iter().any(is_removal) => vec![item.clone(), item],
     _ => vec![item],
 });
 
-mistells!(WrongReason, (), |_, item| with_changes(item, |change| {
+mistells!(WrongReason, (), |(), item| with_changes(item, |change| {
     let Change::Removed { instance, reason: RemoveReason::Expired } = change else {
         return Some(change.clone());
     };
@@ -92,12 +92,12 @@ mistells!(LosesAChange, u32, |seen, item| {
     if *seen == 7 && matches!(item, WatchItem::Changes { .. }) { vec![] } else { vec![item] }
 });
 
-mistells!(LosesWhenLagging, (), |_, item| match item {
+mistells!(LosesWhenLagging, (), |(), item| match item {
     WatchItem::Resync { reason: ResyncReason::Lagged, .. } => vec![],
     item => vec![item],
 });
 
-mistells!(ResyncWithoutRemovals, (), |_, item| match item {
+mistells!(ResyncWithoutRemovals, (), |(), item| match item {
     WatchItem::Resync { reason, changes, snapshot } => {
         let changes = changes.iter().filter(|change| !is_removal(change)).cloned().collect();
         vec![WatchItem::Resync { reason, changes, snapshot }]
@@ -105,7 +105,7 @@ mistells!(ResyncWithoutRemovals, (), |_, item| match item {
     item => vec![item],
 });
 
-mistells!(SplitsUpdates, (), |_, item| match item {
+mistells!(SplitsUpdates, (), |(), item| match item {
     WatchItem::Changes { revision, changes } => {
         let split = |change: &Change| match change {
             Change::Updated { before, after } => vec![
