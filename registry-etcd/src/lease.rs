@@ -9,7 +9,7 @@ mod watch;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use registry_core::Version;
+use registry_core::{Lineage, Revision, Version};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
@@ -19,7 +19,7 @@ pub(crate) use self::watch::keep_watch;
 use crate::backend::place::Place;
 use crate::backend::plan::Written;
 use crate::backend::standing::{ClaimAt, Holder, Standing};
-use crate::client::LeaseId;
+use crate::client::{Kv, LeaseId};
 
 /// What hangs on a lease's reference. The watch ends with the last clone of it.
 #[derive(Debug)]
@@ -37,12 +37,14 @@ pub(crate) struct Own {
     pub(crate) lease: LeaseId,
     pub(crate) ttl: Duration,
     state: Mutex<State>,
-    /// Rings when the record has moved to another key.
-    moved: Notify,
+    /// Rings when the record has moved to another key, and when the registration was deregistered.
+    changed: Notify,
 }
 
 #[derive(Debug)]
 struct State {
+    /// The history that the revisions belong to.
+    lineage: Lineage,
     claim: Key,
     record: Key,
     version: Option<Version>,
@@ -72,34 +74,32 @@ pub(crate) enum Over {
     Left,
 }
 
-/// What a write put, once it is known.
+/// What a write left under the two keys.
 #[derive(Debug)]
 pub(crate) struct Put {
-    pub(crate) revision: u64,
+    /// When it was answered.
+    pub(crate) revision: Revision,
     pub(crate) version: Option<Version>,
-    pub(crate) claim: Option<Vec<u8>>,
-    pub(crate) record: Option<Vec<u8>>,
+    /// The claim, and the revision that wrote it.
+    pub(crate) claim: (Vec<u8>, u64),
+    /// The record, and the revision that wrote it.
+    pub(crate) record: (Vec<u8>, u64),
 }
 
 impl Own {
-    /// What a registration knows that was just put at `revision`.
-    pub(crate) fn new(
-        (place, lease): (Place, LeaseId),
-        version: Option<Version>,
-        (claim, record): (Vec<u8>, Vec<u8>),
-        revision: u64,
-        (ttl, deadline): (Duration, Instant),
-    ) -> Self {
+    /// What a registration knows that was just put.
+    pub(crate) fn new(place: Place, lease: LeaseId, put: Put, ttl: Duration, deadline: Instant) -> Self {
         let state = State {
-            claim: Key::written(claim, revision),
-            record: Key::written(record, revision),
-            version,
+            lineage: put.revision.lineage(),
+            claim: Key::written(put.claim),
+            record: Key::written(put.record),
+            version: put.version,
             phase: Phase::Lives,
             writing: 0,
             uncertain: false,
             deadline,
         };
-        Self { place, lease, ttl, state: Mutex::new(state), moved: Notify::new() }
+        Self { place, lease, ttl, state: Mutex::new(state), changed: Notify::new() }
     }
 
     /// Whether it is over, as far as it knows: fenced by another, or deregistered.
@@ -147,6 +147,7 @@ impl Own {
     /// It was deregistered.
     pub(crate) fn leave(&self) {
         self.lock().phase = Phase::Left;
+        self.changed.notify_one();
     }
 
     /// Announces a write. Unless it is settled its outcome counts as unknown.
@@ -155,25 +156,30 @@ impl Own {
         Writing { own: self, unsettled: true }
     }
 
-    /// The claim's key was written (or deleted) by `revision`. Answers whether that fences the registration.
-    pub(crate) fn claim_event(&self, revision: u64, claim: Option<&ClaimAt>) -> bool {
+    /// The claim's key was written (or deleted) by `revision`. Answers whether the registration is fenced.
+    pub(crate) fn claim_event(&self, revision: Revision, claim: Option<&ClaimAt>) -> bool {
         let mut state = self.lock();
-        let after = state.claim.event(revision, claim.map(|claim| self.value(&claim.kv)));
-        if after && state.phase == Phase::Lives && claim.is_some_and(|claim| self.is_anothers(claim)) {
-            state.phase = Phase::Fenced;
+        if revision.lineage() == state.lineage
+            && state.claim.event(revision.number(), claim.map(|claim| self.value(&claim.kv)))
+        {
+            state.meets(claim.is_some_and(|claim| self.is_anothers(claim)));
         }
         state.phase == Phase::Fenced
     }
 
     /// The record's key was written (or deleted) by `revision`.
-    pub(crate) fn record_event(&self, revision: u64, kv: Option<&crate::client::Kv>) {
-        self.lock().record.event(revision, kv.map(|kv| self.value(kv)));
+    pub(crate) fn record_event(&self, revision: Revision, kv: Option<&Kv>) {
+        let mut state = self.lock();
+        if revision.lineage() == state.lineage {
+            state.record.event(revision.number(), kv.map(|kv| self.value(kv)));
+        }
     }
 
-    /// What was found to stand after a gap in the watch, perhaps in another history. Answers whether that fences it.
+    /// What was found to stand after a gap in the watch, perhaps in another history. Answers whether it is fenced.
     pub(crate) fn found(&self, standing: &Standing) -> bool {
         let mut state = self.lock();
         let revision = standing.revision.number();
+        state.lineage = standing.revision.lineage();
         let claim = standing.claim.as_ref();
         state.claim.found(revision, claim.map(|claim| (claim.kv.mod_revision, self.value(&claim.kv))));
         let version = state.version.clone();
@@ -181,9 +187,7 @@ impl Own {
         state.record.found(revision, record.map(|kv| (kv.mod_revision, self.value(kv))));
         // A write that was under way may have been before or after what was found.
         state.uncertain |= state.writing > 0;
-        if state.phase == Phase::Lives && claim.is_some_and(|claim| self.is_anothers(claim)) {
-            state.phase = Phase::Fenced;
-        }
+        state.meets(claim.is_some_and(|claim| self.is_anothers(claim)));
         state.phase == Phase::Fenced
     }
 
@@ -191,7 +195,7 @@ impl Own {
         matches!(claim.holder(), Holder::Owner(lease, _) if lease != self.lease)
     }
 
-    fn value<'a>(&self, kv: &'a crate::client::Kv) -> Value<'a> {
+    fn value<'a>(&self, kv: &'a Kv) -> Value<'a> {
         Value { bytes: &kv.value, mine: kv.lease == Some(self.lease) }
     }
 
@@ -202,6 +206,13 @@ impl Own {
 }
 
 impl State {
+    /// Another's claim fences whoever lives.
+    fn meets(&mut self, anothers: bool) {
+        if anothers && self.phase == Phase::Lives {
+            self.phase = Phase::Fenced;
+        }
+    }
+
     fn is_sure(&self) -> bool {
         !self.uncertain && self.claim.is_intact() && self.record.is_intact()
     }
@@ -222,10 +233,16 @@ impl Writing<'_> {
         let moved = state.version != put.version;
         state.version = put.version;
         state.uncertain = false;
-        state.claim.wrote(put.claim, put.revision);
-        state.record.wrote(put.record, put.revision);
+        if state.lineage != put.revision.lineage() {
+            state.lineage = put.revision.lineage();
+            state.claim.begin_anew();
+            state.record.begin_anew();
+        }
+        let now = put.revision.number();
+        state.claim.wrote(put.claim.0, put.claim.1, now);
+        state.record.wrote(put.record.0, put.record.1, now);
         if moved {
-            self.own.moved.notify_one();
+            self.own.changed.notify_one();
         }
     }
 

@@ -45,7 +45,7 @@ fn config(target: &Target) -> Result<EtcdConfig> {
     target.expect_parameters(PARAMETERS)?;
     let mut config = EtcdConfig::new(target.hosts()).with_namespace(target.namespace()?);
     if !target.path().is_empty() {
-        config.prefix = target.path().to_owned();
+        target.path().clone_into(&mut config.prefix);
     }
     for (key, field) in
         [("call_timeout", &mut config.call_timeout), ("connect_timeout", &mut config.connect_timeout)]

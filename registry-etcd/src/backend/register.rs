@@ -11,7 +11,7 @@ use super::look::read;
 use super::plan::Register;
 use super::standing::{ClaimAt, RecordAt, Standing, found};
 use crate::client::{Granted, LeaseId, TxnAnswer};
-use crate::lease::{Held, Own, keep_watch};
+use crate::lease::{Held, Own, Put, keep_watch};
 use crate::record::{Claim, generation};
 
 /// How often others may change what was just read before a call gives up. Each round is lost to a write of theirs.
@@ -48,7 +48,9 @@ impl Inner {
         };
 
         let deadline = asked + ttl;
-        let own = Own::new((place, lease), version, (claim, record), revision.number(), (ttl, deadline));
+        let number = revision.number();
+        let put = Put { revision, version, claim: (claim, number), record: (record, number) };
+        let own = Own::new(place, lease, put, ttl, deadline);
         let lease = self.hold(&registration, lease, Arc::new(own), revision);
         Ok(Registered::new(lease, Ttl::new(ttl)?, revision, deadline))
     }

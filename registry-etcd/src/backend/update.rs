@@ -22,7 +22,7 @@ impl Inner {
             record: &encoded,
         };
         let Some(own) = own else {
-            return self.update_found(&plan, None).await.map(|(revision, _)| revision);
+            return self.update_found(&plan, None).await.map(|done| done.revision);
         };
         self.lives(own).await?;
         let known = own.written(&encoded);
@@ -32,16 +32,15 @@ impl Inner {
             None => self.update_found(&plan, Some(own)).await,
         };
         match result {
-            Ok((revision, (claim, record))) => {
-                let version = instance.version.clone();
-                let claim = if claim { Some(plan.claim()?) } else { None };
+            Ok(done) => {
+                let number = done.revision.number();
                 writing.done(Put {
-                    revision: revision.number(),
-                    version,
-                    claim,
-                    record: record.then_some(encoded),
+                    revision: done.revision,
+                    version: instance.version.clone(),
+                    claim: (plan.claim()?, done.claim.unwrap_or(number)),
+                    record: (encoded, done.record.unwrap_or(number)),
                 });
-                Ok(revision)
+                Ok(done.revision)
             }
             Err(error) => {
                 if *error.kind() != ErrorKind::Ambiguous {
@@ -53,31 +52,39 @@ impl Inner {
     }
 
     /// In one step, from what the owner wrote last; from what is found where that does not stand.
-    async fn update_known(
-        &self,
-        plan: &Update<'_>,
-        writes: Writes,
-        own: &Own,
-    ) -> Result<(Revision, (bool, bool))> {
-        let answer = self.session.txn(writes.txn).await?;
-        if answer.succeeded {
-            return Ok((answer.revision, (writes.claim, writes.record)));
+    async fn update_known(&self, plan: &Update<'_>, writes: Writes, own: &Own) -> Result<Done> {
+        match self.step(writes).await? {
+            Some(done) => Ok(done),
+            None => self.update_found(plan, Some(own)).await,
         }
-        self.update_found(plan, Some(own)).await
     }
 
-    async fn update_found(&self, plan: &Update<'_>, own: Option<&Own>) -> Result<(Revision, (bool, bool))> {
+    async fn update_found(&self, plan: &Update<'_>, own: Option<&Own>) -> Result<Done> {
         let last = own.map(Own::version);
         let target = plan.version.cloned();
         for _ in 0..ROUNDS {
             let versions: Vec<_> = [Some(&target), last.as_ref()].into_iter().flatten().collect();
             let standing = look(&self.session, plan.place, &versions).await?;
-            let writes = plan.found(&standing, last.as_ref())?;
-            let answer = self.session.txn(writes.txn).await?;
-            if answer.succeeded {
-                return Ok((answer.revision, (writes.claim, writes.record)));
+            if let Some(done) = self.step(plan.found(&standing, last.as_ref())?).await? {
+                return Ok(done);
             }
         }
         Err(contended())
     }
+
+    /// Takes a step; nothing where something has changed in between.
+    async fn step(&self, writes: Writes) -> Result<Option<Done>> {
+        let answer = self.session.txn(writes.txn).await?;
+        let Writes { claim, record, .. } = writes;
+        Ok(answer.succeeded.then_some(Done { revision: answer.revision, claim, record }))
+    }
+}
+
+/// An update that was done.
+struct Done {
+    revision: Revision,
+    /// The revision that wrote the claim, if it was an earlier one.
+    claim: Option<u64>,
+    /// The revision that wrote the record, if it was an earlier one.
+    record: Option<u64>,
 }

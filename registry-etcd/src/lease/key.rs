@@ -19,7 +19,7 @@ pub(super) struct Value<'a> {
 }
 
 impl Key {
-    pub(super) fn written(value: Vec<u8>, revision: u64) -> Self {
+    pub(super) fn written((value, revision): (Vec<u8>, u64)) -> Self {
         Self { value, revision, damaged: None }
     }
 
@@ -64,17 +64,21 @@ impl Key {
         }
     }
 
-    /// It wrote `value` at `revision`, or proved that the key stands as it was if there is none.
-    pub(super) fn wrote(&mut self, value: Option<Vec<u8>>, revision: u64) {
-        if let Some(value) = value {
-            // Of two writes under way the later one counts, whichever is settled first.
-            if revision < self.revision {
-                return;
-            }
-            self.value = value;
-            self.revision = revision;
+    /// Its own write was answered at `now`: the key holds `value` since `revision`.
+    pub(super) fn wrote(&mut self, value: Vec<u8>, revision: u64, now: u64) {
+        // Of two writes under way the later one counts, whichever is settled first.
+        if revision < self.revision {
+            return;
         }
-        self.damaged = self.damaged.filter(|damaged| *damaged > revision);
+        self.value = value;
+        self.revision = revision;
+        self.damaged = self.damaged.filter(|damaged| *damaged > now);
+    }
+
+    /// Forgets the revisions of a history that is gone.
+    pub(super) fn begin_anew(&mut self) {
+        self.revision = 0;
+        self.damaged = None;
     }
 
     fn stands(&self, value: Value<'_>) -> bool {
@@ -90,7 +94,7 @@ mod tests {
     const OTHER: Value<'_> = Value { bytes: b"other", mine: true };
 
     fn key() -> Key {
-        Key::written(b"mine".to_vec(), 10)
+        Key::written((b"mine".to_vec(), 10))
     }
 
     #[test]
@@ -106,7 +110,7 @@ mod tests {
             let mut key = key();
             assert!(key.event(11, value));
             assert!(!key.is_intact(), "{value:?}");
-            key.wrote(Some(b"mine".to_vec()), 12);
+            key.wrote(b"mine".to_vec(), 12, 12);
             assert!(key.is_intact(), "put again");
         }
     }
@@ -115,10 +119,10 @@ mod tests {
     fn an_event_of_its_own_write_that_comes_before_the_answer_is_no_damage_once_it_is_settled() {
         let mut key = key();
         key.event(12, Some(OTHER));
-        key.wrote(Some(b"other".to_vec()), 12);
+        key.wrote(b"other".to_vec(), 12, 12);
         assert!(key.is_intact());
         key.event(13, None);
-        key.wrote(Some(b"late".to_vec()), 11);
+        key.wrote(b"late".to_vec(), 11, 11);
         assert!(
             !key.is_intact() && key.is(b"other"),
             "an earlier write that is settled later changes nothing"
@@ -132,7 +136,7 @@ mod tests {
         assert!(key.is_intact() && key.revision() == 2);
         key.found(4, None);
         assert!(!key.is_intact());
-        key.wrote(Some(b"mine".to_vec()), 5);
+        key.wrote(b"mine".to_vec(), 5, 5);
         assert!(key.is_intact());
     }
 }

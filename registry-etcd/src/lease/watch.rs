@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use registry_core::{Backoff, FollowEnd};
+use registry_core::{Backoff, FollowEnd, Revision};
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use super::Own;
 use crate::backend::look::look;
 use crate::backend::standing::ClaimAt;
-use crate::client::{Event, EventKind, Feed, FeedEvent, KeyRange, Session};
+use crate::client::{EventKind, Feed, FeedEvent, KeyRange, Session};
 
 /// Why following stopped.
 enum Next {
-    /// The record stands under another key now.
-    Moved,
+    /// The record stands under another key now, or the registration is over.
+    Changed,
     /// Follow again from where it was.
     Again,
     /// The history in between is gone: look.
@@ -39,7 +39,11 @@ pub(crate) async fn keep_watch(session: Session, own: Arc<Own>, after: u64) {
     let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
     loop {
         match follow(&session, &own, &mut position, &mut backoff).await {
-            Next::Moved => {}
+            Next::Changed => {
+                if own.over().is_some() {
+                    return;
+                }
+            }
             Next::Again => sleep(backoff.next()).await,
             Next::Look => {
                 sleep(backoff.next()).await;
@@ -59,21 +63,21 @@ async fn follow(session: &Session, own: &Own, position: &mut Position, backoff: 
     let mut records = session.follow(KeyRange::one(record), position.record);
     loop {
         let step = tokio::select! {
-            () = own.moved.notified() => return Next::Moved,
-            item = next(&mut claims) => item.map_continue(|(revision, event)| {
-                position.claim = position.claim.max(revision);
-                let Some(event) = event else { return false };
-                match event.kind {
+            () = own.changed.notified() => return Next::Changed,
+            item = next(&mut claims) => item.map_continue(|heard| {
+                let Some((revision, event)) = heard else { return false };
+                position.claim = revision.number();
+                match event {
                     EventKind::Put(kv) => own.claim_event(revision, Some(&ClaimAt::new(kv))),
                     EventKind::Delete { .. } => own.claim_event(revision, None),
                 }
             }),
-            item = next(&mut records) => item.map_continue(|(revision, event)| {
-                position.record = position.record.max(revision);
-                match event.map(|event| event.kind) {
-                    Some(EventKind::Put(kv)) => own.record_event(revision, Some(&kv)),
-                    Some(EventKind::Delete { .. }) => own.record_event(revision, None),
-                    None => {}
+            item = next(&mut records) => item.map_continue(|heard| {
+                let Some((revision, event)) = heard else { return false };
+                position.record = revision.number();
+                match event {
+                    EventKind::Put(kv) => own.record_event(revision, Some(&kv)),
+                    EventKind::Delete { .. } => own.record_event(revision, None),
                 }
                 false
             }),
@@ -86,13 +90,13 @@ async fn follow(session: &Session, own: &Own, position: &mut Position, backoff: 
     }
 }
 
-/// The next event of a key, or the proof that there is none; or why it is followed no more.
-async fn next(feed: &mut Feed) -> ControlFlow<Next, (u64, Option<Event>)> {
+/// The next event of a key, or nothing but the proof that there is none; or why it is followed no more.
+async fn next(feed: &mut Feed) -> ControlFlow<Next, Option<(Revision, EventKind)>> {
     match feed.next().await {
         Some(Ok(FeedEvent::Batch { revision, mut events })) => {
-            ControlFlow::Continue((revision.number(), events.pop()))
+            ControlFlow::Continue(events.pop().map(|event| (revision, event.kind)))
         }
-        Some(Ok(FeedEvent::Progress(_))) => ControlFlow::Continue((0, None)),
+        Some(Ok(FeedEvent::Progress(_))) => ControlFlow::Continue(None),
         Some(Err(FollowEnd::Compacted | FollowEnd::LineageChanged | FollowEnd::Lagged)) => {
             ControlFlow::Break(Next::Look)
         }

@@ -5,7 +5,7 @@ use registry_core::{OwnerToken, Result, Version};
 use super::super::place::Place;
 use super::super::standing::{ClaimAt, Holder, RecordAt, Standing};
 use super::{fenced, not_registered, put, unchanged};
-use crate::client::{Compare, LeaseId, Op, Txn};
+use crate::client::{Compare, Kv, LeaseId, Op, Txn};
 use crate::record::Claim;
 
 /// What a registration's record is to be.
@@ -19,12 +19,15 @@ pub(crate) struct Update<'a> {
     pub(crate) record: &'a [u8],
 }
 
-/// What a step writes; a step that writes nothing only proves that all is as it should be.
+/// A step, and the revisions of what it leaves as it is; a step that writes nothing only proves that all is as it
+/// should be.
 #[derive(Debug)]
 pub(crate) struct Writes {
     pub(crate) txn: Txn,
-    pub(crate) claim: bool,
-    pub(crate) record: bool,
+    /// The revision that wrote the claim, unless this step does.
+    pub(crate) claim: Option<u64>,
+    /// The revision that wrote the record, unless this step does.
+    pub(crate) record: Option<u64>,
 }
 
 /// What the owner wrote last, as far as it knows nothing else.
@@ -50,13 +53,13 @@ impl Update<'_> {
             success.push(Op::Delete { key: self.place.record(written.version.as_ref()) });
             success.push(put(self.place.claim(), &self.claim()?, self.lease));
         }
-        let record = moved || !equal;
-        if record {
-            success.push(put(key, self.record, self.lease));
-        } else {
-            compare.push(Compare::ModRevision(key, written.record_revision));
+        let record = (equal && !moved).then_some(written.record_revision);
+        match record {
+            None => success.push(put(key, self.record, self.lease)),
+            Some(revision) => compare.push(Compare::ModRevision(key, revision)),
         }
-        Ok(Writes { txn: Txn { compare, success, failure: Vec::new() }, claim: moved, record })
+        let claim = (!moved).then_some(written.claim_revision);
+        Ok(Writes { txn: Txn { compare, success, failure: Vec::new() }, claim, record })
     }
 
     /// The step from what was found. `last` is the version that the owner wrote last, if it knows.
@@ -75,13 +78,13 @@ impl Update<'_> {
         let target = standing.records.iter().find(|record| record.version.as_ref() == self.version);
         target.map_or(Ok(()), |record| RecordAt::newer(record, self.place))?;
 
-        let mine = |value: &[u8], lease: Option<LeaseId>, wanted: &[u8]| {
-            value == wanted && lease == Some(self.lease)
+        // The revision of what stands already as it is to stand.
+        let stands = |kv: &Kv, value: &[u8]| {
+            (kv.value == value && kv.lease == Some(self.lease)).then_some(kv.mod_revision)
         };
         let claim_value = self.claim()?;
-        let claim_stands =
-            standing.claim.as_ref().is_some_and(|claim| mine(&claim.kv.value, claim.kv.lease, &claim_value));
-        let record_stands = target.is_some_and(|record| mine(&record.kv.value, record.kv.lease, self.record));
+        let claim = standing.claim.as_ref().and_then(|claim| stands(&claim.kv, &claim_value));
+        let record = target.and_then(|record| stands(&record.kv, self.record));
 
         let claim_revision = standing.claim.as_ref().map(|claim| claim.kv.mod_revision);
         let mut compare = vec![unchanged(self.place.claim(), claim_revision)];
@@ -93,10 +96,10 @@ impl Update<'_> {
             });
         }
         let mut success = Vec::new();
-        if !claim_stands {
+        if claim.is_none() {
             success.push(put(self.place.claim(), &claim_value, self.lease));
         }
-        if !record_stands {
+        if record.is_none() {
             success.push(put(self.place.record(self.version), self.record, self.lease));
         }
         if let Some(old) = old_version
@@ -105,11 +108,7 @@ impl Update<'_> {
         {
             success.push(Op::Delete { key: self.place.record(old.as_ref()) });
         }
-        Ok(Writes {
-            txn: Txn { compare, success, failure: Vec::new() },
-            claim: !claim_stands,
-            record: !record_stands,
-        })
+        Ok(Writes { txn: Txn { compare, success, failure: Vec::new() }, claim, record })
     }
 
     /// The encoded claim.
