@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
 use crate::cargo::cargo;
@@ -25,17 +25,7 @@ pub(crate) fn command(options: &Options) -> Result<ExitCode> {
     if !options.etcd {
         return ended(built(&[])?.args(["--", "demo"]).args(&options.rest));
     }
-    let tools = setup::ensure(&Series::ALL)?;
-    tools.protoc.context("the etcd backend cannot be built")?;
-    let mut etcd = tools.etcd.into_iter();
-    let mut why = None;
-    let series = loop {
-        match etcd.next() {
-            Some((series, Ok(_))) => break series,
-            Some((_, Err(error))) => why = why.or(Some(error)),
-            None => return Err(why.context("no etcd was looked for")?),
-        }
-    };
+    let series = any_etcd()?;
     let mut command = built(&["--features", "etcd"])?;
     runtime()?.block_on(async {
         let member = PrivateEtcd::start(series).await?;
@@ -43,6 +33,22 @@ pub(crate) fn command(options: &Options) -> Result<ExitCode> {
         command.args(["--", "demo", "--target", &member.target()]);
         ended(command.args(&options.rest))
     })
+}
+
+/// The newest series that is there or can be fetched.
+fn any_etcd() -> Result<Series> {
+    let mut why = anyhow!("no etcd");
+    for series in Series::ALL {
+        let tools = setup::ensure(&[series])?;
+        tools.protoc.context("the etcd backend cannot be built")?;
+        for (series, tool) in tools.etcd {
+            match tool {
+                Ok(_) => return Ok(series),
+                Err(error) => why = error,
+            }
+        }
+    }
+    Err(why)
 }
 
 /// Builds with cargo's progress to be seen, so that the demo itself starts at once and has the screen.
