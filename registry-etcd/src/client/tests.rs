@@ -90,11 +90,14 @@ async fn live(feed: &mut Feed) {
 
 /// How a feed ends, whatever comes before.
 async fn end(feed: &mut Feed) -> FollowEnd {
-    loop {
-        if let Err(end) = next(feed).await {
-            return end;
+    let ended = async {
+        loop {
+            if let Err(end) = next(feed).await {
+                return end;
+            }
         }
-    }
+    };
+    timeout(SOON, ended).await.expect("the feed does not end")
 }
 
 /// Waits until something holds.
