@@ -74,12 +74,17 @@ impl Case {
 
     /// Closes every handle, and sees that no task of theirs is left (C1, C3).
     pub async fn end(self) {
+        self.close().await;
+        self.no_task_left().await;
+    }
+
+    /// Closes every handle.
+    pub async fn close(&self) {
         let others = std::mem::take(&mut *self.others.lock().unwrap_or_else(PoisonError::into_inner));
         for handle in others.iter().chain([&self.registry]) {
             let closed = timeout(Duration::from_secs(5), handle.close()).await;
             assert!(closed.is_ok(), "C3: close() did not come to an end within 5 s");
         }
-        self.no_task_left().await;
     }
 
     /// Waits until no more tasks run than before the registry was opened.

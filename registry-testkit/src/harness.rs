@@ -72,6 +72,14 @@ pub struct Timing {
     pub many: usize,
 }
 
+impl Timing {
+    /// How long before and after its deadline nobody can say whether something has ended.
+    pub(crate) fn doubt(&self) -> (Duration, Duration) {
+        // The calls of one step must be over by then: on a backend that takes its time within two eps.
+        (self.eps * 2, self.sweep + self.eps * 2)
+    }
+}
+
 impl Default for Timing {
     fn default() -> Self {
         Self {

@@ -47,6 +47,8 @@ pub mod harness;
 #[cfg(feature = "suite")]
 mod kept;
 #[cfg(feature = "suite")]
+pub mod model;
+#[cfg(feature = "suite")]
 pub mod rules;
 #[cfg(feature = "suite")]
 pub mod suite;

@@ -29,6 +29,10 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Of what needs nothing but a registry.
+    pub(crate) const WITHOUT_NEEDS: Self =
+        Self { name: "model", file: "model", needs: &[], body: |_| Box::pin(async {}) };
+
     /// The number of the contract's rule: `R5`.
     pub fn number(&self) -> String {
         self.name.split('_').next().unwrap_or(self.name).to_uppercase()
@@ -111,7 +115,8 @@ fn skipped(harness: &str, rule: &str, why: &str) {
     }
 }
 
-/// Makes one `#[test]` of every rule, each on a fresh registry of a [`Harness`](crate::Harness).
+/// Makes one `#[test]` of every rule, each on a fresh registry of a [`Harness`](crate::Harness), and one that compares
+/// it with the [`model`](crate::model).
 ///
 /// `conformance!(paused: H)` runs on paused time, `conformance!(wall: H)` on the wall clock. The tests stand in a module
 /// `conformance`; for a second harness in one place give it another name: `conformance!(paused: H, as boxed)`.
@@ -130,7 +135,7 @@ macro_rules! conformance {
     };
 }
 
-/// One test per rule of the list.
+/// One test per rule of the list, and one for the model.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __rule_tests {
@@ -141,6 +146,11 @@ macro_rules! __rule_tests {
                 $crate::suite::run::<$harness>($crate::__clock!($clock), stringify!($rule));
             }
         )+)+
+
+        #[test]
+        fn model_answers_alike() {
+            $crate::model::check::<$harness>($crate::__clock!($clock));
+        }
     };
 }
 

@@ -13,7 +13,7 @@ use registry_core::{
     WatchStream,
 };
 use registry_testkit::suite::{self, Clock};
-use registry_testkit::{Harness, Wrap, Wrapped};
+use registry_testkit::{Harness, Wrap, Wrapped, model};
 
 use crate::common::Memory;
 
@@ -198,6 +198,32 @@ mistakes! {
     an_empty_list_at_the_end: watching::EmptyAtTheEnd => [w11_a_stream_ends_by_close],
     an_update_told_as_removal_and_addition: watching::SplitsUpdates => [r7_an_update_is_one_change_from_old_to_new],
     a_watch_that_outlives_its_drop: watching::OutlivesItsDrop => [w13_dropped_watches_leave_no_task],
+}
+
+/// The model finds mistakes that nobody told it of, the rules aside.
+macro_rules! found_by_the_model {
+    ($($test:ident: $mistake:ty,)+) => {
+        $(#[test]
+        fn $test() {
+            let outcome = catch_unwind(|| model::check::<Wrapped<With<$mistake>, Memory>>(Clock::Paused));
+            let panic = outcome.expect_err("the model does not find it");
+            let text = panic.downcast_ref::<String>().expect("words");
+            assert!(text.contains("differs from the model") && text.contains("REGISTRY_SEED="), "{text}");
+        })+
+    };
+}
+
+found_by_the_model! {
+    the_model_finds_a_revival: owning::RevivingHeartbeat,
+    the_model_finds_no_fence: owning::NoFence,
+    the_model_finds_a_deleted_successor: owning::DeletesTheSuccessor,
+    the_model_finds_a_lifted_override: owning::LiftsOverrides,
+    the_model_finds_an_early_end: ending::EarlySweep,
+    the_model_finds_a_missing_end: ending::NeverRemoves,
+    the_model_finds_the_wrong_version: reading::IgnoresTheVersion,
+    the_model_finds_a_silent_removal: watching::SilentRemoval,
+    the_model_finds_a_lost_change: watching::LosesAChange,
+    the_model_finds_a_loss_by_lag: watching::LosesWhenLagging,
 }
 
 #[test]
