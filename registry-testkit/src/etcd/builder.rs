@@ -124,8 +124,10 @@ impl EtcdClusterBuilder {
         let mut outcome = Err(HarnessError::NoFreePort);
         for _ in 0..TRIES {
             let cluster = EtcdCluster::new(&self, etcd)?;
-            outcome = cluster.launch_all().await.map(|()| cluster);
-            if !outcome.as_ref().is_err_and(port_was_taken) {
+            let launched = cluster.launch_all().await;
+            let again = launched.as_ref().is_err_and(|error| cluster.lost_a_port(error));
+            outcome = launched.map(|()| cluster);
+            if !again {
                 break;
             }
             tracing::debug!("a chosen port was taken: other ports are tried");
@@ -136,8 +138,4 @@ impl EtcdClusterBuilder {
         }
         Ok(cluster)
     }
-}
-
-fn port_was_taken(error: &HarnessError) -> bool {
-    matches!(error, HarnessError::MemberExited { log, .. } if log.contains("address already in use"))
 }

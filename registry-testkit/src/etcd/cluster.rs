@@ -35,7 +35,7 @@ const SPACE_PER_MEMBER: u64 = 256 << 20;
 #[derive(Debug)]
 pub struct EtcdCluster {
     // Dropped in this order: the members are killed, the guard finds nothing left, the folder goes.
-    members: Vec<Member>,
+    pub(super) members: Vec<Member>,
     pub(super) etcd: Installed,
     pub(super) tls: Option<TlsFiles>,
     pub(super) root_password: OnceLock<String>,
@@ -91,6 +91,13 @@ impl EtcdCluster {
             self.wait_until(vec![member.index], Member::serves_peers).await?;
         }
         self.ready().await
+    }
+
+    /// Whether `error` tells of a member that ended because somebody took one of its ports. Its log alone does
+    /// not always say so: a taken metrics port can make etcd panic.
+    pub(super) fn lost_a_port(&self, error: &HarnessError) -> bool {
+        let HarnessError::MemberExited { member, log, .. } = error else { return false };
+        log.contains("address already in use") || self.members[*member].lost_a_port()
     }
 
     fn member(&self, index: usize) -> Result<&Member, HarnessError> {

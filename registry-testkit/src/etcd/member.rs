@@ -16,6 +16,7 @@ use super::{
     flags::{self, Ports},
     guard::Guard,
     http,
+    ports::Port,
 };
 
 /// How much of a log an error shows.
@@ -143,6 +144,11 @@ impl Member {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether somebody else has one of its ports, asked of a member that is not running.
+    pub(super) fn lost_a_port(&self) -> bool {
+        [&self.ports.client, &self.ports.peer, &self.ports.metrics].into_iter().any(Port::taken)
     }
 
     /// Whether the member answers other members; it need not have a leader.

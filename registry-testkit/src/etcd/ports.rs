@@ -43,8 +43,13 @@ impl Port {
         let file = folder.join(number.to_string());
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(file).ok()?;
         lock.try_lock().ok()?;
-        TcpListener::bind((Ipv4Addr::LOCALHOST, number)).ok()?;
-        Some(Self { number, _lock: lock })
+        let port = Self { number, _lock: lock };
+        (!port.taken()).then_some(port)
+    }
+
+    /// Whether somebody listens there now.
+    pub(super) fn taken(&self) -> bool {
+        TcpListener::bind((Ipv4Addr::LOCALHOST, self.number)).is_err()
     }
 
     pub(super) fn url(&self, scheme: &str) -> String {

@@ -101,6 +101,7 @@ async fn what_the_guard_was_told_to_forget_is_not_killed() {
     assert!(!folder.path().exists());
     kept.kill().unwrap();
     kept.wait().unwrap();
+    eventually("the other is killed", || !alive(left.id())).await;
     assert_eq!(left.wait().unwrap().signal(), Some(9));
 }
 
