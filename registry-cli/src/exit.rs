@@ -84,6 +84,7 @@ fn next(kind: &ErrorKind) -> Option<&'static str> {
             "choose another --id, or replace the living instance with --takeover; `registryctl instances SERVICE` \
              shows it"
         }
+        ErrorKind::Fenced => "another process took the id over; to have both, give each an --id of its own",
         ErrorKind::Unavailable { .. } | ErrorKind::DeadlineExceeded => {
             "see that the registry runs and that --target names it; --log=info tells what was tried"
         }

@@ -8,7 +8,7 @@ mod signals;
 
 use std::ffi::OsString;
 
-use registry_core::{Metadata, Registrar, RegistrarConfig, TakeoverPolicy, Ttl};
+use registry_core::{Metadata, Registrar, RegistrarConfig, RegistrarStatus, TakeoverPolicy, Ttl};
 
 use self::signals::Signals;
 use super::Registry;
@@ -68,13 +68,21 @@ async fn alone(registry: &Registry, config: RegistrarConfig, signals: &mut Signa
     };
     let events = registrar.events();
     let what = format!("{}/{}", registrar.service(), registrar.id());
-    let work = async {
-        let stop = async {
-            signals.next().await;
-        };
-        registrar.run_until(stop).await
-    };
-    let (drained, ()) = tokio::join!(work, report::tell(&what, events));
-    drained?;
+    let (left, ()) = tokio::join!(until_told(registrar, signals), report::tell(&what, events));
+    left?;
     Ok(0)
+}
+
+/// Drains and deregisters when a signal comes, without the drain when a second one does.
+async fn until_told(registrar: Registrar, signals: &mut Signals) -> registry_core::Result<()> {
+    let mut status = registrar.status();
+    tokio::select! {
+        _ = signals.next() => {}
+        // It is over by itself, as when another owner came: then this is why.
+        _ = status.wait_for(RegistrarStatus::is_final) => return registrar.ready().await,
+    }
+    tokio::select! {
+        drained = registrar.drain() => drained.map(drop),
+        _ = signals.next() => registrar.deregister().await,
+    }
 }

@@ -1,12 +1,30 @@
 //! What befalls the registration, one line each on stderr: stdout belongs to the command.
 
+use std::time::Duration;
+
 use registry_core::{LostReason, RegistrarEvents, RegistrarStatus};
+use tokio::time::timeout;
+
+/// How long a registration may be under way before that is told.
+const QUIET: Duration = Duration::from_secs(3);
 
 /// Tells until the registrar is over.
 pub(super) async fn tell(what: &str, mut events: RegistrarEvents) {
-    while let Some(event) = events.next().await {
-        if let Some(words) = words(&event.status) {
-            eprintln!("registryctl: {what} {words}");
+    let mut under_way = true;
+    loop {
+        let limit = if under_way { QUIET } else { Duration::MAX };
+        match timeout(limit, events.next()).await {
+            Ok(None) => return,
+            Ok(Some(event)) => {
+                under_way = matches!(event.status, RegistrarStatus::Registering);
+                if let Some(words) = words(&event.status) {
+                    eprintln!("registryctl: {what} {words}");
+                }
+            }
+            Err(_) => {
+                under_way = false;
+                eprintln!("registryctl: {what} not registered yet: trying on; --log=warn tells what fails");
+            }
         }
     }
 }
