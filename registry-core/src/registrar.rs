@@ -236,15 +236,15 @@ impl Registrar {
         self.ask(Command::Deregister).await
     }
 
-    /// Waits for `signal`, then drains and deregisters.
+    /// Waits for `signal`, whatever it gives, then drains and deregisters.
     ///
     /// Ends before the signal if the registrar is over by itself: `Fenced`, `NotRegistered` where a lost registration
     /// was given up, `Closed`, or the refusal of one that was started in the background. The application decides what
     /// then.
-    pub async fn run_until(self, signal: impl Future<Output = ()> + Send) -> Result<Drained> {
+    pub async fn run_until(self, signal: impl Future) -> Result<Drained> {
         let mut status = self.status();
         tokio::select! {
-            () = signal => self.drain().await,
+            _ = signal => self.drain().await,
             over = status.wait_for(RegistrarStatus::is_final) => {
                 Err(over.map_or_else(|_| Error::closed(), |status| machine::ended(&status)))
             }

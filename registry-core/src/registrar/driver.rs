@@ -18,6 +18,7 @@ use crate::discovery::ServiceDiscovery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::LeaseRef;
 use crate::query::{Query, ReadOptions};
+use crate::registration::Takeover;
 
 /// A command, and where its answer goes.
 pub(super) type Request = (Command, oneshot::Sender<Result<()>>);
@@ -108,6 +109,9 @@ impl Driver {
             let late = || Error::new(ErrorKind::Ambiguous, format!("no answer within {limit:?}"));
             Input::Wrote(match call {
                 Call::Register(registration) => {
+                    if let Takeover::If(generation) = registration.takeover {
+                        tracing::info!(%service, %id, %generation, "taking over its own previous life");
+                    }
                     Answer::Register(within(limit, registry.register(*registration), late).await)
                 }
                 Call::Update(lease, spec) => {

@@ -47,7 +47,7 @@ fn command() -> impl Strategy<Value = Command> {
         1 => Just(Command::Change(Change::Health(Health::Degraded))),
         3 => Just(Command::Pause),
         4 => Just(Command::Resume),
-        1 => Just(Command::Drain),
+        2 => Just(Command::Drain),
         1 => Just(Command::Deregister),
         1 => Just(Command::Close),
     ]
@@ -60,7 +60,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (millis(0_u64..20_000), millis(1_u64..4_000), fate()).prop_map(|(t, d, f)| Op::Pass(t, d, f)),
         4 => fate().prop_map(Op::Beat),
         6 => fate().prop_map(Op::Write),
-        1 => Just(Op::Vanish),
+        2 => Just(Op::Vanish),
         1 => Just(Op::Damage),
         1 => Just(Op::Rival),
     ]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::capability::Capabilities;
 use crate::discovery::ServiceDiscovery;
@@ -34,6 +34,8 @@ pub(super) enum Fault {
     HangAfter,
     /// Done and answered this much later.
     Slow(Duration),
+    /// Held up until then, as by a registry that was frozen.
+    Frozen(Instant),
 }
 
 /// How the registry is reached.
@@ -187,6 +189,10 @@ impl Double {
             (Link::Down, _) => Err(Error::unavailable("refused")),
             (Link::Silent, _) | (_, Some(Fault::Hang)) => std::future::pending().await,
             (Link::Up, Some(Fault::Fail(kind))) => Err(Error::new(kind.clone(), "scripted")),
+            (Link::Up, Some(Fault::Frozen(until))) => {
+                sleep_until(*until).await;
+                Ok(fault)
+            }
             (Link::Up, _) => Ok(fault),
         }
     }

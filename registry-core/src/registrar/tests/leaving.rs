@@ -202,11 +202,13 @@ async fn d5_a_drain_that_cannot_be_written_does_not_stop_the_removal() {
 async fn d5_one_that_is_lost_while_it_drains_is_not_brought_back() {
     let double = Double::new();
     let registrar = started(&double).await;
+    let begun = Instant::now();
     let (drained, ()) = tokio::join!(registrar.drain(), async {
         pass(secs(1)).await;
         double.revoke();
     });
     drained.unwrap();
+    assert!(begun.elapsed() >= secs(10), "callers had no time to notice: {:?}", begun.elapsed());
     assert_eq!(stands(&registrar), "deregistered");
     stays_away(&double).await;
     assert_eq!(double.calls("register").len(), 1);
