@@ -118,7 +118,7 @@ async fn c3_a_closed_registry_ends_it() {
     double.close().await;
     reaches(&registrar, secs(6), RegistrarStatus::is_final).await;
     assert_eq!(stands(&registrar), "closed");
-    let over = registrar.run_until(std::future::pending()).await.unwrap_err();
+    let over = registrar.run_until(std::future::pending::<()>()).await.unwrap_err();
     assert_eq!(over.kind(), &ErrorKind::Closed);
 }
 

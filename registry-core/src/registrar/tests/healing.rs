@@ -57,7 +57,7 @@ async fn h3_a_takeover_fences_it() {
     assert_eq!(registrar.resume().await.unwrap_err().kind(), &ErrorKind::Fenced);
     registrar.deregister().await.unwrap();
     assert!(double.generation().is_some(), "D3: the other one was removed");
-    let error = registrar.run_until(std::future::pending()).await.unwrap_err();
+    let error = registrar.run_until(std::future::pending::<()>()).await.unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::Fenced);
 }
 

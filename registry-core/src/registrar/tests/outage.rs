@@ -172,7 +172,7 @@ async fn h4_giving_up_is_the_applications_choice() {
             *registrar.status().borrow(),
             RegistrarStatus::Lost { gave_up: true, reason: given, .. } if given == reason
         ));
-        let over = registrar.run_until(std::future::pending()).await.unwrap_err();
+        let over = registrar.run_until(std::future::pending::<()>()).await.unwrap_err();
         assert_eq!(over.kind(), &ErrorKind::NotRegistered);
         let calls = double.calls("register").len() + double.calls("heartbeat").len();
         pass(secs(600)).await;

@@ -118,7 +118,7 @@ async fn a_refusal_in_the_background_is_told_by_the_status() {
     let registrar = Registrar::start_in_background(Arc::clone(&double) as _, config()).unwrap();
     assert_eq!(registrar.ready().await.unwrap_err().kind(), &ErrorKind::PermissionDenied);
     assert_eq!(told(&registrar).await, ["registering", "refused"]);
-    let error = registrar.run_until(std::future::pending()).await.unwrap_err();
+    let error = registrar.run_until(std::future::pending::<()>()).await.unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::PermissionDenied);
 }
 
