@@ -187,7 +187,7 @@ impl Double {
         sleep(Duration::from_millis(1)).await;
         match (link, &fault) {
             (Link::Down, _) => Err(Error::unavailable("refused")),
-            (Link::Silent, _) | (_, Some(Fault::Hang)) => std::future::pending::<()>().await,
+            (Link::Silent, _) | (_, Some(Fault::Hang)) => std::future::pending().await,
             (Link::Up, Some(Fault::Fail(kind))) => Err(Error::new(kind.clone(), "scripted")),
             (Link::Up, Some(Fault::Frozen(until))) => {
                 sleep_until(*until).await;
@@ -200,7 +200,7 @@ impl Double {
     async fn answer<T>(&self, fault: Option<Fault>, answer: Result<T>) -> Result<T> {
         match fault {
             Some(Fault::LoseReply) => Err(Error::new(ErrorKind::Ambiguous, "the reply was lost")),
-            Some(Fault::HangAfter) => std::future::pending::<()>().await,
+            Some(Fault::HangAfter) => std::future::pending().await,
             Some(Fault::Slow(time)) => {
                 sleep(time).await;
                 answer
