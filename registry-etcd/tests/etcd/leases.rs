@@ -13,13 +13,13 @@ use crate::support::{Bench, demo, ids, register, spec, ttl, until};
 async fn r8_updates_repeats_refusals_and_takeovers_leave_one_lease() {
     let bench = Bench::start().await;
     let registration = demo("a");
-    let mut registered = bench.registry.register(registration.clone()).await.unwrap();
+    let registered = bench.registry.register(registration.clone()).await.unwrap();
     for weight in 0..20 {
         bench.registry.update(&registered.lease, spec().with_weight(weight)).await.unwrap();
     }
     assert_eq!(bench.leases().await.len(), 1, "after updates");
     for _ in 0..3 {
-        registered = bench.registry.register(registration.clone()).await.unwrap();
+        bench.registry.register(registration.clone()).await.unwrap();
     }
     assert_eq!(bench.leases().await.len(), 1, "after repeats");
     for _ in 0..3 {
@@ -27,15 +27,7 @@ async fn r8_updates_repeats_refusals_and_takeovers_leave_one_lease() {
     }
     assert_eq!(bench.leases().await.len(), 1, "after refusals");
     let takes = demo("a").with_takeover(Takeover::Always).with_owner(OwnerToken::random());
-    registered = bench
-        .registry
-        .register(takes)
-        .await
-        .map(|taken| {
-            drop(registered);
-            taken
-        })
-        .unwrap();
+    let registered = bench.registry.register(takes).await.unwrap();
     assert_eq!(bench.leases().await.len(), 1, "after a takeover");
     bench.registry.deregister(&registered.lease).await.unwrap();
     assert_eq!(bench.leases().await.len(), 0, "after the deregistration");

@@ -62,9 +62,9 @@ async fn one_thousand_watched_services_share_one_watch_stream_and_leave_nothing(
     let other = bench.second();
     other.register(Registration::new(service("s777"), id("a"), spec())).await.unwrap();
     let item = loop {
-        match timeout(PATIENCE, items.next()).await.unwrap().unwrap().unwrap() {
-            WatchItem::Changes { changes, .. } => break changes,
-            _ => {}
+        let item = timeout(PATIENCE, items.next()).await.unwrap().unwrap().unwrap();
+        if let WatchItem::Changes { changes, .. } = item {
+            break changes;
         }
     };
     assert_eq!(item.len(), 1);

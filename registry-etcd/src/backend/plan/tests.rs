@@ -42,9 +42,9 @@ impl World {
         Claim { owner, version: version(under) }.encode().unwrap()
     }
 
-    fn claim_at(&self, value: Vec<u8>, lease: Option<LeaseId>) -> Option<ClaimAt> {
+    fn claim_at(&self, value: Vec<u8>, lease: Option<LeaseId>) -> ClaimAt {
         let key = self.place.claim();
-        Some(ClaimAt::new(Kv { key, value, create_revision: 5, mod_revision: 7, lease }))
+        ClaimAt::new(Kv { key, value, create_revision: 5, mod_revision: 7, lease })
     }
 
     fn record_at(&self, under: &str, value: &[u8], lease: Option<LeaseId>) -> RecordAt {
@@ -55,7 +55,7 @@ impl World {
 
     /// Held by `owner` under `lease`, all in order.
     fn held(&self, owner: OwnerToken, lease: LeaseId, under: &str) -> Standing {
-        let claim = self.claim_at(Self::claim(owner, under), Some(lease));
+        let claim = Some(self.claim_at(Self::claim(owner, under), Some(lease)));
         Standing { claim, records: vec![self.record_at(under, &body(), Some(lease))], ..empty() }
     }
 
@@ -146,7 +146,7 @@ fn a_repeat_of_the_same_owner_moves_everything_to_the_new_lease_in_one_step() {
     let (txn, _) = world.register(Takeover::Never, &moved).unwrap();
     assert_eq!(txn, ["claim@7", "v=-@none", "+claim", "+v=-", "-v=2"]);
     // The lease that was granted for this very call is never revoked.
-    moved.claim = world.claim_at(World::claim(world.me, "-"), Some(ME));
+    moved.claim = Some(world.claim_at(World::claim(world.me, "-"), Some(ME)));
     assert_eq!(world.register(Takeover::Never, &moved).unwrap().1, None);
 }
 
@@ -156,9 +156,9 @@ fn what_proves_no_ownership_is_written_over() {
     let foreign = Standing { records: vec![world.record_at("-", b"junk", Some(STRANGER))], ..empty() };
     let (txn, replaced) = world.register(Takeover::Never, &foreign).unwrap();
     assert_eq!((txn, replaced), (["claim@none", "v=-@8", "+claim", "+v=-"].map(String::from).into(), None));
-    let leaseless = Standing { claim: world.claim_at(World::claim(world.other, "-"), None), ..empty() };
+    let leaseless = Standing { claim: Some(world.claim_at(World::claim(world.other, "-"), None)), ..empty() };
     assert!(world.register(Takeover::Never, &leaseless).is_ok());
-    let unreadable = Standing { claim: world.claim_at(b"junk".to_vec(), Some(STRANGER)), ..empty() };
+    let unreadable = Standing { claim: Some(world.claim_at(b"junk".to_vec(), Some(STRANGER))), ..empty() };
     assert!(matches!(kind(world.register(Takeover::Never, &unreadable)), ErrorKind::AlreadyExists { .. }));
     assert_eq!(world.register(Takeover::Always, &unreadable).unwrap().1, Some(STRANGER));
 }
@@ -174,7 +174,7 @@ fn what_is_of_a_newer_schema_is_never_written_over() {
         ..world.held(world.other, OTHER, "2")
     };
     assert_eq!(kind(world.register(Takeover::Always, &elsewhere)), ErrorKind::Unsupported);
-    let claim = Standing { claim: world.claim_at(newer.to_vec(), Some(OTHER)), ..empty() };
+    let claim = Standing { claim: Some(world.claim_at(newer.to_vec(), Some(OTHER))), ..empty() };
     assert_eq!(kind(world.register(Takeover::Always, &claim)), ErrorKind::Unsupported);
     let mut mine = world.held(world.me, ME, "-");
     mine.records = vec![world.record_at("-", newer, Some(STRANGER))];
@@ -217,7 +217,7 @@ fn the_claim_decides_what_an_update_may_do() {
         world.claim_at(World::claim(world.other, "-"), None),
         world.claim_at(b"junk".to_vec(), Some(ME)),
     ] {
-        let damaged = Standing { claim, records: record(), ..empty() };
+        let damaged = Standing { claim: Some(claim), records: record(), ..empty() };
         assert_eq!(world.update("-", &damaged, Some("-")).unwrap(), ["claim@7", "+claim"]);
     }
 }
@@ -247,7 +247,7 @@ fn a_deregistration_removes_its_own_generation_and_nothing_else() {
     let record = |lease| Standing { records: vec![world.record_at("2", &body(), Some(lease))], ..empty() };
     assert_eq!(world.leave(&record(ME), Some("2")).unwrap(), ["claim@none", "v=2@8", "-v=2", "+left"]);
     assert_eq!(world.leave(&record(OTHER), Some("2")), None, "a record under another lease, without a claim");
-    let junk = Standing { claim: world.claim_at(b"junk".to_vec(), None), ..record(ME) };
+    let junk = Standing { claim: Some(world.claim_at(b"junk".to_vec(), None)), ..record(ME) };
     assert_eq!(world.leave(&junk, Some("2")).unwrap(), ["claim@7", "v=2@8", "-v=2", "+left"]);
 }
 
