@@ -27,6 +27,13 @@ impl Share {
     }
 }
 
+impl Drop for Share {
+    /// A registry that is dropped and not closed leaves no stream either, whoever still holds one of its watches.
+    fn drop(&mut self) {
+        self.session.abandon();
+    }
+}
+
 /// The sessions that are open, by what they were opened with.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {

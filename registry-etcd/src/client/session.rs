@@ -103,6 +103,11 @@ impl Session {
         self.0.keepalive.clear();
         self.0.watches.clear();
     }
+
+    /// The same without waiting for it, whoever still holds a clone.
+    pub(crate) fn abandon(&self) {
+        drop(self.0.core.tasks.guard());
+    }
 }
 
 impl fmt::Debug for Session {

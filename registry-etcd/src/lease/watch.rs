@@ -7,12 +7,16 @@ use std::time::Duration;
 use futures::StreamExt;
 use registry_core::{Backoff, FollowEnd, Revision};
 use tokio::time::sleep;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use super::Own;
 use crate::backend::look::look;
 use crate::backend::standing::ClaimAt;
 use crate::client::{EventKind, Feed, FeedEvent, KeyRange, Session};
+
+/// The shortest wait before the keys are followed again, and before a refusal is tried again.
+const SOON: Duration = Duration::from_millis(100);
+const REFUSED: Duration = Duration::from_secs(10);
 
 /// Why following stopped.
 enum Next {
@@ -22,6 +26,8 @@ enum Next {
     Again,
     /// The history in between is gone: look.
     Look,
+    /// Permission is missing; it may come back.
+    Refused,
     Fenced,
     Closed,
 }
@@ -36,7 +42,9 @@ struct Position {
 /// own lease.
 pub(crate) async fn keep_watch(session: Session, own: Arc<Own>, after: u64) {
     let mut position = Position { claim: after, record: after };
-    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
+    // About a heartbeat's interval (H8): a thousand registrations must not besiege an etcd that is away.
+    let cap = (own.ttl / 3).clamp(Duration::from_secs(1), Duration::from_secs(5));
+    let mut backoff = Backoff::new(SOON, cap);
     loop {
         match follow(&session, &own, &mut position, &mut backoff).await {
             Next::Changed => {
@@ -45,6 +53,7 @@ pub(crate) async fn keep_watch(session: Session, own: Arc<Own>, after: u64) {
                 }
             }
             Next::Again => sleep(backoff.next()).await,
+            Next::Refused => sleep(REFUSED).await,
             Next::Look => {
                 sleep(backoff.next()).await;
                 if look_again(&session, &own, &mut position).await {
@@ -102,9 +111,8 @@ async fn next(feed: &mut Feed) -> ControlFlow<Next, Option<(Revision, EventKind)
         }
         Some(Err(FollowEnd::Closed)) => ControlFlow::Break(Next::Closed),
         Some(Err(FollowEnd::Denied(error))) => {
-            // Heartbeats will say the same where it matters; permission may come back.
             warn!(%error, "the watch on a registration's own keys was refused");
-            ControlFlow::Break(Next::Again)
+            ControlFlow::Break(Next::Refused)
         }
         Some(Err(_)) | None => ControlFlow::Break(Next::Again),
     }
@@ -128,7 +136,8 @@ async fn look_again(session: &Session, own: &Own, position: &mut Position) -> bo
 
 /// Revokes the lease that nobody renews any more; it would run out by itself.
 async fn give_up(session: &Session, own: &Own) {
-    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(1));
+    info!(id = %own.place.id(), lease = %own.lease, "fenced: another registration holds the id");
+    let mut backoff = Backoff::new(SOON, Duration::from_secs(1));
     while let Err(error) = session.revoke(own.lease).await {
         if !error.is_retryable() || own.time_left().is_zero() {
             debug!(%error, "the lease of a fenced registration is left to run out");

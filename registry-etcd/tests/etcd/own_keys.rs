@@ -9,7 +9,7 @@ use registry_core::{
 use registry_etcd::EtcdRegistry;
 use tokio::time::timeout;
 
-use crate::support::{Bench, PATIENCE, id, ids, register, service, snapshot, spec, until};
+use crate::support::{Bench, PATIENCE, demo, id, ids, register, service, snapshot, spec, ttl, until};
 
 const CLAIM: &str = "registry/default/claims/demo/a";
 const RECORD: &str = "registry/default/services/demo/v=-/inst/a";
@@ -128,6 +128,26 @@ async fn h8_damage_done_while_etcd_was_restarted_is_noticed() {
         bench.registry.heartbeat(&registered.lease).await.ok().filter(|beat| !beat.intact)
     })
     .await;
+}
+
+#[tokio::test]
+async fn h8_a_history_that_was_compacted_meanwhile_is_read_over() {
+    let bench = Bench::start().await;
+    let registered = bench.registry.register(demo("a").with_ttl(ttl(60))).await.unwrap();
+    for n in 0..3 {
+        bench.put("elsewhere", &n.to_string()).await;
+    }
+    // Both keys were followed up to a revision that is not there any more when the link comes back.
+    let compacted = (registered.revision.number() + 3).to_string();
+    bench.cluster.ctl(&["compact", &compacted]).await.unwrap();
+    let ranges = bench.handled("Range").await;
+    bench.cluster.restart(0).await.unwrap();
+    until("the keys are read", || async { (bench.handled("Range").await >= 3).then_some(()) }).await;
+    assert!(ranges < 3, "nothing was read before: {ranges}");
+    let beat = until("it beats", || async { bench.registry.heartbeat(&registered.lease).await.ok() }).await;
+    assert!(beat.intact);
+    bench.delete(CLAIM).await;
+    noticed(&bench.registry, &registered.lease).await;
 }
 
 #[tokio::test]

@@ -106,3 +106,23 @@ async fn handles_opened_with_the_same_url_share_a_session_that_ends_with_the_las
     assert_eq!(ids(&bench.registry).await, ["a", "b"]);
     three.close().await;
 }
+
+#[tokio::test]
+async fn a_registry_that_is_dropped_leaves_no_stream_behind() {
+    let bench = Bench::start().await;
+    let other = bench.second();
+    let registered = other.register(demo("a").with_ttl(ttl(60))).await.unwrap();
+    other.heartbeat(&registered.lease).await.unwrap();
+    let mut watch = other.watch(&Query::new(service("demo"))).unwrap();
+    let first = timeout(PATIENCE, watch.next()).await.unwrap();
+    assert!(matches!(first, Some(Ok(WatchItem::Snapshot(_)))), "{first:?}");
+    drop(other);
+    while timeout(PATIENCE, watch.next()).await.expect("the watch ends").is_some() {}
+    until("its streams have ended", || async {
+        let metrics = bench.cluster.metrics(0).await.unwrap();
+        (metrics.keepalive_streams() == 0 && metrics.watch_streams() == 0).then_some(())
+    })
+    .await;
+    assert_eq!(ids(&bench.registry).await, ["a"], "dropping a handle deregisters nothing");
+    drop(registered);
+}
