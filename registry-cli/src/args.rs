@@ -26,11 +26,12 @@ pub(crate) struct Args {
 
 /// What every command takes. Not `Debug`: a target may hold a password.
 #[derive(clap::Args)]
+#[command(next_help_heading = "For every command")]
 pub(crate) struct Global {
     /// The registry, as etcd://host:2379,host:2379/prefix?namespace=n; else what the variable REGISTRY_TARGET says
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) target: Option<String>,
-    /// For people, or for programs
+    /// For people, or for programs: json is one document, for `watch` one line per item
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) output: Format,
     /// What to log on stderr: warn, info, registry_etcd=debug; else what REGISTRY_LOG says, else nothing
@@ -41,10 +42,8 @@ pub(crate) struct Global {
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Aligned columns
     #[default]
     Table,
-    /// One document; for `watch` one line per item
     Json,
 }
 
@@ -114,6 +113,7 @@ pub(crate) struct Enable {
 
 #[derive(clap::Args)]
 pub(crate) struct Which {
+    /// The service
     pub(crate) service: ServiceName,
     /// Only instances of this version of the interface
     #[arg(long)]
@@ -132,7 +132,9 @@ impl From<Which> for Query {
 
 #[derive(clap::Args)]
 pub(crate) struct One {
+    /// The service
     pub(crate) service: ServiceName,
+    /// The instance's id within it
     pub(crate) id: InstanceId,
 }
 
@@ -152,10 +154,11 @@ impl From<Read> for ReadOptions {
 #[derive(clap::Args)]
 #[command(after_help = REGISTER)]
 pub(crate) struct Register {
+    /// The service it is an instance of
     #[arg(long)]
     pub(crate) service: ServiceName,
-    /// Where it listens: host:port, http://host:port, admin=http://host:port; may be given several times. Of 0.0.0.0
-    /// and [::] a real address of this machine is made
+    /// Where it listens: host:port, http://host:port, admin=http://host:port; may be given several times. A wildcard
+    /// such as 0.0.0.0:port becomes a real address of this machine
     #[arg(long = "address", required = true, value_name = "ADDRESS")]
     pub(crate) addresses: Vec<Address>,
     /// Made of host name, service and address unless given, so that a restart is the same instance

@@ -68,8 +68,10 @@ pub(super) fn told(time: Duration) -> String {
     match ms {
         ..10.0 => format!("{ms:.1} ms"),
         ..1000.0 => format!("{ms:.0} ms"),
-        _ if time.subsec_millis() == 0 => format!("{} s", time.as_secs()),
-        _ => format!("{:.2} s", time.as_secs_f64()),
+        _ => {
+            let seconds = format!("{:.2}", time.as_secs_f64());
+            format!("{} s", seconds.trim_end_matches('0').trim_end_matches('.'))
+        }
     }
 }
 
@@ -79,8 +81,15 @@ mod tests {
 
     #[test]
     fn durations_are_told_in_few_digits() {
-        let cases =
-            [(0, "0.0 ms"), (840, "0.8 ms"), (12_300, "12 ms"), (3_000_000, "3 s"), (3_014_000, "3.01 s")];
+        let cases = [
+            (0, "0.0 ms"),
+            (840, "0.8 ms"),
+            (12_300, "12 ms"),
+            (3_000_000, "3 s"),
+            (3_014_000, "3.01 s"),
+            (10_001_000, "10 s"),
+            (3_500_000, "3.5 s"),
+        ];
         for (micros, text) in cases {
             assert_eq!(told(Duration::from_micros(micros)), text);
         }
