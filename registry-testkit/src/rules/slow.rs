@@ -145,6 +145,13 @@ pub async fn w9_every_watch_equals_the_list_within_two_seconds(case: &Case) {
 /// W13: ten thousand watches, opened and dropped, leave no task.
 pub async fn w13_dropped_watches_leave_no_task(case: &Case) {
     case.up("orders", "a").await;
+    // What all watches share is at work before tasks are counted.
+    let kept = case.watch("orders").await;
+    let kept_names = case.registry.watch_services().expect("a watch");
+    case.eventually("the watches are up", case.soon(), async || {
+        kept.stream().state().load().status.is_connected().then_some(())
+    })
+    .await;
     let before = tasks();
     for round in 0..100 {
         let streams: Vec<_> = (0..100)
@@ -158,5 +165,6 @@ pub async fn w13_dropped_watches_leave_no_task(case: &Case) {
     drop(case.registry.watch_services().expect("a watch"));
     let bound = Duration::from_secs(1) + case.timing.eps;
     case.eventually("dropped watches are cancelled", bound, async || (tasks() <= before).then_some(())).await;
+    drop(kept_names);
     case.watch("orders").await;
 }
