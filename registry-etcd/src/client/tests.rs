@@ -72,13 +72,16 @@ async fn next(feed: &mut Feed) -> Result<FeedEvent, FollowEnd> {
 
 /// The next batch: its revision and how many events it has.
 async fn batch(feed: &mut Feed) -> (u64, usize) {
-    loop {
-        match next(feed).await {
-            Ok(FeedEvent::Batch { revision, events }) => return (revision.number(), events.len()),
-            Ok(FeedEvent::Progress(_)) => {}
-            Err(end) => panic!("the feed ended: {end:?}"),
+    let found = async {
+        loop {
+            match next(feed).await {
+                Ok(FeedEvent::Batch { revision, events }) => return (revision.number(), events.len()),
+                Ok(FeedEvent::Progress(_)) => {}
+                Err(end) => panic!("the feed ended: {end:?}"),
+            }
         }
-    }
+    };
+    timeout(SOON, found).await.expect("no batch comes")
 }
 
 async fn live(feed: &mut Feed) {
