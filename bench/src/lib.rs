@@ -2,4 +2,5 @@
 //!
 //! ```sh
 //! cargo bench -p registry-bench --bench reads      # reads in memory: time and allocations
+//! cargo bench -p registry-bench --bench etcd       # beside the raw client, on one real member
 //! ```

@@ -172,7 +172,11 @@ impl EtcdConfig {
 
     /// What errors and logs call this registry: no credentials in it.
     pub(crate) fn target(&self) -> String {
-        format!("etcd://{}/{}?namespace={}", self.endpoints.join(","), self.prefix, self.namespace)
+        let bare = |endpoint: &String| {
+            endpoint.split_once("://").map_or(endpoint.as_str(), |(_, host)| host).to_owned()
+        };
+        let hosts: Vec<_> = self.endpoints.iter().map(bare).collect();
+        format!("etcd://{}/{}?namespace={}", hosts.join(","), self.prefix, self.namespace)
     }
 }
 
