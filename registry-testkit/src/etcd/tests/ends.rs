@@ -88,7 +88,7 @@ async fn what_the_guard_was_told_to_forget_is_not_killed() {
     let folder = tempfile::tempdir().unwrap();
     let guard = guard::Guard::start(folder.path()).unwrap();
     let sleep = || {
-        let child = guard.launch("sleep").unwrap().arg("600").spawn().unwrap();
+        let child = guard.launch("sleep").unwrap().arg("60").stderr(Stdio::null()).spawn().unwrap();
         let name = format!("/proc/{}/comm", child.id());
         (child, name)
     };
