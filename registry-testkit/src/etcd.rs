@@ -43,6 +43,7 @@ mod http;
 mod member;
 mod metrics;
 mod ports;
+mod readiness;
 mod shared;
 mod version;
 
