@@ -36,11 +36,13 @@ pub(super) struct Drive<'a> {
 
 impl<'a> Drive<'a> {
     pub(super) async fn new(case: &'a Case) -> Self {
+        let (early, late) = case.timing.doubt();
+        let close = early + late;
         let handles = [Arc::clone(&case.registry), case.other().await];
         let owners = [OwnerToken::random(), OwnerToken::random(), OwnerToken::random()];
         Self {
             case,
-            model: Model::default(),
+            model: Model::new(close),
             handles,
             by: 0,
             owners,
@@ -195,7 +197,9 @@ impl<'a> Drive<'a> {
         let right = match standing {
             Standing::InForce => kind.is_none(),
             Standing::Fenced => kind == Some(&ErrorKind::Fenced),
-            Standing::Superseded => matches!(kind, Some(ErrorKind::Fenced | ErrorKind::NotRegistered)),
+            Standing::Superseded | Standing::GoneAfterAnother => {
+                matches!(kind, Some(ErrorKind::Fenced | ErrorKind::NotRegistered))
+            }
             Standing::Gone => kind == Some(&ErrorKind::NotRegistered),
         };
         assert!(right, "H2, H3: {answer:?} for {lease:?}, which is {standing:?}");
@@ -264,7 +268,7 @@ impl<'a> Drive<'a> {
         if self.watches.len() == WATCHES {
             return;
         }
-        let watch = Compared::open(self.registry(), of, version, &self.model).await;
+        let watch = Compared::open(self.registry(), of, version, &self.model, self.case.soon()).await;
         self.watches.push(watch);
     }
 }

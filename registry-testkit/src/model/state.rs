@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use registry_core::{
     Generation, InstanceId, InstanceSpec, LeaseRef, Override, OwnerToken, RemoveReason, ServiceName,
@@ -10,9 +11,11 @@ use registry_core::{
 use tokio::time::Instant;
 
 /// A registry of one namespace.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Model {
     services: BTreeMap<ServiceName, Service>,
+    /// Of two ends that lie closer together than this, either may come first.
+    close: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -21,7 +24,11 @@ struct Service {
     overrides: BTreeMap<InstanceId, Imposed>,
     /// Generations that were ever in force, to see that none comes back.
     spent: BTreeSet<(InstanceId, u64)>,
+    /// Those among them that ended because another replaced them.
+    replaced: BTreeSet<(InstanceId, u64)>,
     happened: Vec<Happened>,
+    /// Whether the order of what happened is not certain.
+    uncertain: bool,
 }
 
 /// A living registration.
@@ -30,7 +37,7 @@ struct Held {
     owner: OwnerToken,
     generation: Generation,
     body: InstanceSpec,
-    ttl: std::time::Duration,
+    ttl: Duration,
     deadline: Instant,
 }
 
@@ -75,29 +82,44 @@ pub(super) enum Standing {
     Superseded,
     /// Nobody holds the id.
     Gone,
+    /// Nobody holds the id, and it was taken from this lease before: the contract leaves open whether it is still told
+    /// that it was fenced.
+    GoneAfterAnother,
+}
+
+/// What is over at some time.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct End {
+    at: Instant,
+    id: InstanceId,
+    /// The override, else the instance.
+    imposed: bool,
 }
 
 impl Model {
-    /// Lets everything end whose time is over at `now`.
+    /// An empty one.
+    pub(super) fn new(close: Duration) -> Self {
+        Self { services: BTreeMap::new(), close }
+    }
+
+    /// Lets everything end whose time is over at `now`, in order.
     pub(super) fn advance(&mut self, now: Instant) {
         for service in self.services.values_mut() {
-            let dead: Vec<_> = service
-                .held
-                .iter()
-                .filter(|(_, held)| held.deadline <= now)
-                .map(|(id, _)| id.clone())
-                .collect();
-            for id in dead {
-                service.change(&id, RemoveReason::Expired, |service, id| {
-                    service.held.remove(id);
-                });
-            }
-            let over = |imposed: &Imposed| imposed.ends.is_some_and(|ends| ends <= now);
-            let ended: Vec<_> =
-                service.overrides.iter().filter(|(_, i)| over(i)).map(|(id, _)| id.clone()).collect();
-            for id in ended {
-                service.change(&id, RemoveReason::Unknown, |service, id| {
-                    service.overrides.remove(id);
+            let mut ends = service.ends();
+            ends.retain(|end| end.at <= now);
+            ends.sort();
+            for end in &ends {
+                let near = |other: &&End| other.id == end.id && other.imposed != end.imposed;
+                let mut others = ends.iter().filter(near);
+                service.uncertain |=
+                    others.any(|other| other.at.max(end.at) - other.at.min(end.at) < self.close);
+                let reason = if end.imposed { RemoveReason::Unknown } else { RemoveReason::Expired };
+                service.change(&end.id, reason, |service, id| {
+                    if end.imposed {
+                        service.overrides.remove(id);
+                    } else {
+                        service.held.remove(id);
+                    }
                 });
             }
         }
@@ -105,10 +127,7 @@ impl Model {
 
     /// The times at which something ends.
     pub(super) fn deadlines(&self) -> impl Iterator<Item = Instant> {
-        self.services.values().flat_map(|service| {
-            let lives = service.overrides.values().filter_map(|imposed| imposed.ends);
-            service.held.values().map(|held| held.deadline).chain(lives)
-        })
+        self.services.values().flat_map(|service| service.ends().into_iter().map(|end| end.at))
     }
 
     /// Who is in the way of a registration by `owner`.
@@ -128,7 +147,7 @@ impl Model {
         &mut self,
         lease: &LeaseRef,
         body: InstanceSpec,
-        ttl: std::time::Duration,
+        ttl: Duration,
         now: Instant,
     ) -> Result<(), String> {
         let service = self.services.entry(lease.service().clone()).or_default();
@@ -143,7 +162,10 @@ impl Model {
         let (owner, generation) = (lease.owner(), lease.generation());
         let held = Held { owner, generation, body, ttl, deadline: now + ttl };
         service.change(lease.id(), RemoveReason::Unknown, |service, id| {
-            service.held.insert(id.clone(), held);
+            let before = service.held.insert(id.clone(), held);
+            if let Some(before) = before.filter(|before| before.generation != generation) {
+                service.replaced.insert((id.clone(), before.generation.number()));
+            }
         });
         Ok(())
     }
@@ -151,7 +173,11 @@ impl Model {
     /// What `lease` is worth.
     pub(super) fn standing(&self, lease: &LeaseRef) -> Standing {
         let held = self.services.get(lease.service()).and_then(|service| service.held.get(lease.id()));
+        let ended = (lease.id().clone(), lease.generation().number());
         match held {
+            None if self.services.get(lease.service()).is_some_and(|s| s.replaced.contains(&ended)) => {
+                Standing::GoneAfterAnother
+            }
             None => Standing::Gone,
             Some(held) if held.generation == lease.generation() => Standing::InForce,
             Some(held) if held.owner == lease.owner() => Standing::Superseded,
@@ -231,12 +257,28 @@ impl Model {
         self.services.get(to).map_or(&[], |service| &service.happened)
     }
 
+    /// Whether it is certain in which order things happened to a service.
+    pub(super) fn is_certain(&self, of: &ServiceName) -> bool {
+        !self.services.get(of).is_some_and(|service| service.uncertain)
+    }
+
     fn held(&mut self, lease: &LeaseRef) -> Option<&mut Held> {
         self.services.get_mut(lease.service())?.held.get_mut(lease.id())
     }
 }
 
 impl Service {
+    /// Everything that has an end.
+    fn ends(&self) -> Vec<End> {
+        let held =
+            self.held.iter().map(|(id, held)| End { at: held.deadline, id: id.clone(), imposed: false });
+        let imposed = self
+            .overrides
+            .iter()
+            .filter_map(|(id, imposed)| Some(End { at: imposed.ends?, id: id.clone(), imposed: true }));
+        held.chain(imposed).collect()
+    }
+
     fn seen(&self, id: &InstanceId) -> Option<Seen> {
         let held = self.held.get(id)?;
         let imposed = self.overrides.get(id).map(|imposed| Arc::clone(&imposed.value));
