@@ -153,7 +153,7 @@ async fn h8_a_history_that_was_compacted_meanwhile_is_read_over() {
 #[tokio::test]
 async fn h3_a_successor_whose_revoke_was_lost_fences_without_a_read_and_the_lease_goes() {
     let bench = Bench::start().await;
-    let registered = register(&bench.registry, "a").await;
+    let registered = bench.registry.register(demo("a").with_ttl(ttl(60))).await.unwrap();
     let record = bench.value(RECORD).await;
     let granted = bench.cluster.ctl(&["lease", "grant", "60"]).await.unwrap();
     let other = granted.split_whitespace().nth(1).unwrap();
