@@ -73,13 +73,20 @@ async fn a_killed_test_process_leaves_nothing() {
     }
 }
 
-#[tokio::test]
-async fn the_shared_member_ends_with_its_process() {
-    let (mut child, report) = start_child("shared");
-    let (pids, folder) = reported(&report).await;
-    drop(child.stdin.take());
-    assert!(child.wait().unwrap().success());
-    gone(&pids, &folder).await;
+/// Run again by [`start_child`] it is the child.
+#[test]
+fn the_shared_member_ends_with_its_process() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    if let Some(report) = env::var_os(REPORT) {
+        return be_the_child(&runtime, Path::new(&report));
+    }
+    runtime.block_on(async {
+        let (mut child, report) = start_child("shared");
+        let (pids, folder) = reported(&report).await;
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+        gone(&pids, &folder).await;
+    });
 }
 
 #[tokio::test]
@@ -125,7 +132,7 @@ fn the_shared_member_is_bound_to_no_runtime() {
 fn start_child(kind: &str) -> (Child, tempfile::TempDir) {
     let report = tempfile::tempdir().unwrap();
     let child = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "--ignored", "etcd::tests::ends::child"])
+        .args(["--exact", "etcd::tests::ends::the_shared_member_ends_with_its_process"])
         .env(REPORT, report.path())
         .env(KIND, kind)
         .stdin(Stdio::piped())
@@ -135,11 +142,8 @@ fn start_child(kind: &str) -> (Child, tempfile::TempDir) {
     (child, report)
 }
 
-#[test]
-#[ignore = "the other process of the tests above, started by them"]
-fn child() {
-    let report = env::var_os(REPORT).expect("started by another test");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+/// The other process of the tests above.
+fn be_the_child(runtime: &tokio::runtime::Runtime, report: &Path) {
     let own = EtcdCluster::builder().members(3).start();
     let held;
     let cluster = if env::var(KIND).as_deref() == Ok("shared") {
@@ -149,7 +153,6 @@ fn child() {
         &held
     };
     let (pids, folder) = traces(cluster);
-    let report = Path::new(&report);
     let text = pids.iter().map(ToString::to_string).chain([folder.display().to_string()]);
     fs::write(report.join("new"), text.collect::<Vec<_>>().join("\n")).unwrap();
     fs::rename(report.join("new"), report.join("report")).unwrap();
