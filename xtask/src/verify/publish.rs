@@ -1,12 +1,15 @@
 //! Every published crate can be packed, and builds from what was packed.
 
+use std::env;
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::Stdio;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use super::Outcome;
-use crate::cargo::{Metadata, cargo, shown};
+use crate::cargo::{Metadata, Package, cargo, shown};
 use crate::setup;
 
 pub(super) fn run() -> Result<Outcome> {
@@ -14,9 +17,11 @@ pub(super) fn run() -> Result<Outcome> {
         return Ok(Outcome::Skipped(format!("the etcd backend cannot be built: {why:#}")));
     }
     let metadata = Metadata::read()?;
+    let packages: Vec<&Package> = metadata.members().filter(|package| package.is_published()).collect();
+    forget(&packages)?;
     let mut publish = cargo(&["publish", "--dry-run", "--allow-dirty", "--all-features"]);
     // In one call: a crate then finds the others that are not published yet.
-    for package in metadata.members().filter(|package| package.is_published()) {
+    for package in &packages {
         publish.args(["--package", &package.name]);
     }
     eprintln!("+ {}", shown(&publish));
@@ -28,6 +33,7 @@ pub(super) fn run() -> Result<Outcome> {
         eprintln!("{line}");
     }
     let status = child.wait()?;
+    forget(&packages)?;
     if !status.success() {
         bail!("`cargo publish --dry-run` failed ({status})");
     }
@@ -38,6 +44,28 @@ pub(super) fn run() -> Result<Outcome> {
         );
     }
     Ok(Outcome::Passed)
+}
+
+/// Cargo unpacks the crates that wait to be published into its own home, in a folder of a nameless host, and takes
+/// what it finds there from an earlier dry run for the same crate: those copies must go.
+fn forget(packages: &[&Package]) -> Result<()> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let Some(entries) = home.and_then(|home| fs::read_dir(home.join("registry/src")).ok()) else {
+        return Ok(());
+    };
+    for entry in entries {
+        let folder = entry?;
+        if !folder.file_name().to_string_lossy().starts_with('-') {
+            continue;
+        }
+        for package in packages {
+            let copy = folder.path().join(format!("{}-{}", package.name, package.version));
+            if copy.is_dir() {
+                fs::remove_dir_all(&copy).with_context(|| format!("{} cannot be removed", copy.display()))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn taken_name(line: &str) -> Option<&str> {
