@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,39 +17,9 @@ use crate::query::Query;
 use crate::recover::Recover;
 use crate::source::WatchSource;
 use crate::stream::{ServicesStream, WatchEnd, WatchStream};
+use crate::sync::lock;
 use crate::upstream::{FeedSink, NamesSink, NamesUpstream, ServiceUpstream};
-
-/// How watches are kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct WatchConfig {
-    /// How many changes a watcher may leave unread before they collapse into one resync (W8); 1,024 by default.
-    pub queue: usize,
-    /// The shortest wait before a reconnect (W12); 100 ms by default.
-    #[serde(with = "humantime_serde")]
-    pub backoff_floor: Duration,
-    /// The longest wait before a reconnect (W12); 1 s by default.
-    #[serde(with = "humantime_serde")]
-    pub backoff_cap: Duration,
-    /// How long a watch may be silent, no event and no proof of progress, before a warning; 30 s by default.
-    #[serde(with = "humantime_serde")]
-    pub silence: Duration,
-    /// The time between audits, spread by a fifth (W10); 5 min by default.
-    #[serde(with = "humantime_serde")]
-    pub audit_interval: Duration,
-}
-
-impl Default for WatchConfig {
-    fn default() -> Self {
-        Self {
-            queue: 1024,
-            backoff_floor: Duration::from_millis(100),
-            backoff_cap: Duration::from_secs(1),
-            silence: Duration::from_secs(30),
-            audit_interval: Duration::from_mins(5),
-        }
-    }
-}
+use crate::watch_config::WatchConfig;
 
 /// Contract-keeping watches over a [`WatchSource`].
 ///
@@ -271,11 +239,6 @@ impl Drop for Leave {
             }
         }
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere harms its own thread alone (C4): what the lock guards is left whole at every step.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn ended(feed: &Mutex<Feed>) -> bool {

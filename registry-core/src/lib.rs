@@ -38,11 +38,13 @@ mod revision;
 mod snapshot;
 mod source;
 mod stream;
+mod sync;
 mod target;
 mod targets;
 mod ttl;
 mod upstream;
 mod view;
+mod watch_config;
 
 pub use crate::backoff::Backoff;
 pub use crate::capability::{Capabilities, Capability};
@@ -52,7 +54,7 @@ pub use crate::endpoint::{Endpoint, Host};
 pub use crate::error::{Error, ErrorKind, Result};
 pub use crate::ext::{InstanceFilter, ServiceDiscoveryExt, no_instances};
 pub use crate::feed::Feed;
-pub use crate::hub::{WatchConfig, WatchHub};
+pub use crate::hub::WatchHub;
 pub use crate::instance::{
     DEFAULT_WEIGHT, Health, HealthCheck, Instance, InstanceSpec, InstanceStatus, Locality,
 };
@@ -81,3 +83,4 @@ pub use crate::stream::{
 pub use crate::target::Target;
 pub use crate::targets::{TargetOpener, Targets};
 pub use crate::ttl::Ttl;
+pub use crate::watch_config::WatchConfig;

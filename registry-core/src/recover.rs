@@ -17,11 +17,11 @@ use tracing::{info, warn};
 use crate::audit::{Audit, Verdict};
 use crate::backoff::Backoff;
 use crate::error::{Error, ErrorKind, Result};
-use crate::hub::WatchConfig;
 use crate::item::ResyncReason;
 use crate::revision::Revision;
 use crate::source::{Digest, Follow, FollowEnd, Followed};
 use crate::stream::WatchEnd;
+use crate::watch_config::WatchConfig;
 
 /// What is followed: one service, or the names of all.
 pub(crate) trait Upstream: Send + Sync {

@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use crate::error::Result;
 use crate::feed::Feed;
-use crate::hub::lock;
 use crate::item::ResyncReason;
 use crate::name::ServiceName;
 use crate::names::NamesFeed;
@@ -15,6 +14,7 @@ use crate::recover::{Sink, Upstream};
 use crate::revision::Revision;
 use crate::source::{Batch, Digest, Follow, RawServices, RawState, ServicesBatch, WatchSource};
 use crate::stream::WatchEnd;
+use crate::sync::lock;
 
 pub(crate) struct ServiceUpstream {
     pub(crate) source: Arc<dyn WatchSource>,

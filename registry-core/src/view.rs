@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use futures::Stream;
@@ -13,6 +13,7 @@ use crate::item::{Change, RemoveReason, ResyncReason, WatchItem, WatchStatus};
 use crate::name::{InstanceId, Version};
 use crate::snapshot::Snapshot;
 use crate::stream::{StateCell, WatchEnd, WatchState, WatchStream};
+use crate::sync::lock;
 
 /// What is pushed to every watcher of a view.
 #[derive(Debug, Clone)]
@@ -97,7 +98,7 @@ impl View {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queues)
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, Weak};
 
 use tracing::error;
 
-use crate::hub::lock;
 use crate::item::Change;
 use crate::name::ServiceName;
 use crate::snapshot::Snapshot;
+use crate::sync::lock;
 
 /// What a listener is called with.
 #[derive(Debug, Clone)]

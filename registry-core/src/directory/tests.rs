@@ -5,13 +5,13 @@ use futures::future::FutureExt;
 
 use super::*;
 use crate::feed::Feed;
-use crate::hub::lock;
 use crate::instance::InstanceSpec;
 use crate::item::ResyncReason;
 use crate::lease::Generation;
 use crate::revision::Lineage;
 use crate::source::{Batch, RawEvent, RawState, Record};
 use crate::stream::{ServicesStream, WatchStream};
+use crate::sync::lock;
 use crate::{
     Beat, Capabilities, InstanceId, LeaseRef, Override, ReadOptions, Registered, Registration, ServiceName,
     Services,

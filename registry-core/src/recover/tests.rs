@@ -6,7 +6,7 @@ use futures::stream;
 use tokio::time::advance;
 
 use super::*;
-use crate::hub::{WatchHub, lock};
+use crate::hub::WatchHub;
 use crate::instance::InstanceSpec;
 use crate::item::{WatchItem, WatchStatus};
 use crate::lease::Generation;
@@ -15,6 +15,7 @@ use crate::query::Query;
 use crate::revision::Lineage;
 use crate::source::{Batch, RawEvent, RawServices, RawState, Record, ServicesBatch, WatchSource};
 use crate::stream::WatchStream;
+use crate::sync::lock;
 
 /// A source that plays scripts and writes down what it was asked.
 #[derive(Debug, Default)]

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::lease::Generation;
+use crate::sync::lock;
 use crate::ttl::Ttl;
 
 /// How a registration stands.
@@ -151,11 +152,6 @@ impl RegistrarEvents {
             self.told.changed().await.ok()?;
         }
     }
-}
-
-fn lock(kept: &Mutex<VecDeque<RegistrarEvent>>) -> MutexGuard<'_, VecDeque<RegistrarEvent>> {
-    // Nothing in here panics half way through a change.
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Where the driver tells changes of status.
