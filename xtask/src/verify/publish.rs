@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::Outcome;
 use crate::cargo::{Metadata, Package, cargo, shown};
 use crate::setup;
+use crate::workspace::output;
 
 pub(super) fn run() -> Result<Outcome> {
     if let Err(why) = setup::ensure(&[])?.protoc {
@@ -46,9 +47,14 @@ pub(super) fn run() -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Cargo unpacks the crates that wait to be published into its own home, in a folder of a nameless host, and takes
-/// what it finds there from an earlier dry run for the same crate: those copies must go.
+/// Cargo takes a version of a published crate for unchangeable: what it built of it, and what it unpacked into its
+/// own home (in a folder of a nameless host), would stand in for today's crate. Both must go.
 fn forget(packages: &[&Package]) -> Result<()> {
+    let mut clean = cargo(&["clean", "--quiet"]);
+    for package in packages {
+        clean.args(["--package", &package.name]);
+    }
+    output(&mut clean)?;
     let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
     let Some(entries) = home.and_then(|home| fs::read_dir(home.join("registry/src")).ok()) else {
         return Ok(());
