@@ -1,7 +1,6 @@
 //! One upstream watch per service however many local watchers: a recovering task that feeds them all.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -14,11 +13,11 @@ use crate::feed::Feed;
 use crate::name::ServiceName;
 use crate::names::NamesFeed;
 use crate::query::Query;
-use crate::recover::Recover;
+use crate::recover::{Ends, Recover, Sink, Upstream};
 use crate::source::WatchSource;
 use crate::stream::{ServicesStream, WatchEnd, WatchStream};
 use crate::sync::lock;
-use crate::upstream::{FeedSink, NamesSink, NamesUpstream, ServiceUpstream};
+use crate::upstream::{NamesUpstream, ServiceUpstream};
 use crate::watch_config::WatchConfig;
 
 /// Contract-keeping watches over a [`WatchSource`].
@@ -78,9 +77,12 @@ impl WatchHub {
         let mut open = self.shared.lock();
         let service = &query.service;
         let watched = match open.services.get(service) {
-            Some(watched) if !ended(&watched.feed) => watched,
+            Some(watched) if !lock(&watched.feed).is_ended() => watched,
             _ => {
-                let watched = self.start_service(&runtime, service.clone());
+                let source = Arc::clone(&self.shared.source);
+                let upstream = ServiceUpstream { source, service: service.clone() };
+                let feed = Feed::new(service.clone(), self.shared.config.queue);
+                let watched = self.start(&runtime, upstream, feed);
                 open.services.entry(service.clone()).insert_entry(watched).into_mut()
             }
         };
@@ -97,7 +99,10 @@ impl WatchHub {
         let mut open = self.shared.lock();
         let watched = match &mut open.names {
             Some(watched) if !lock(&watched.feed).is_ended() => watched,
-            names => names.insert(self.start_names(&runtime)),
+            names => {
+                let upstream = NamesUpstream { source: Arc::clone(&self.shared.source) };
+                names.insert(self.start(&runtime, upstream, NamesFeed::new()))
+            }
         };
         let guard = Leave { shared: Arc::clone(&self.shared), what: None, of: watched.hold() };
         Ok(lock(&watched.feed).subscribe(Box::new(guard)))
@@ -120,62 +125,22 @@ impl WatchHub {
         })
     }
 
-    fn start_service(&self, runtime: &Handle, service: ServiceName) -> Watched<Feed> {
-        let watched = Watched::new(Feed::new(service.clone(), self.shared.config.queue), &self.shared);
-        let upstream = ServiceUpstream { source: Arc::clone(&self.shared.source), service };
-        let sink = FeedSink(Arc::clone(&watched.feed));
+    /// Follows `upstream` into `feed` until that is denied, or nobody holds it any more.
+    fn start<U, F>(&self, runtime: &Handle, upstream: U, feed: F) -> Watched<F>
+    where
+        U: Upstream + 'static,
+        F: Send + 'static,
+        Mutex<F>: Sink<U>,
+    {
+        let feed = Arc::new(Mutex::new(feed));
+        let cancel = self.shared.closing.child_token();
         let config = self.shared.config.clone();
-        let cancel = watched.cancel.clone();
-        self.spawn(
-            runtime,
-            cancel,
-            async move {
-                Recover::new(&upstream, &sink, &config).run().await;
-            },
-            {
-                let feed = Arc::clone(&watched.feed);
-                move || lock(&feed).end(WatchEnd::Closed)
-            },
-        );
-        watched
-    }
-
-    fn start_names(&self, runtime: &Handle) -> Watched<NamesFeed> {
-        let watched = Watched::new(NamesFeed::new(), &self.shared);
-        let upstream = NamesUpstream { source: Arc::clone(&self.shared.source) };
-        let sink = NamesSink(Arc::clone(&watched.feed));
-        let config = self.shared.config.clone();
-        let cancel = watched.cancel.clone();
-        self.spawn(
-            runtime,
-            cancel,
-            async move {
-                Recover::new(&upstream, &sink, &config).run().await;
-            },
-            {
-                let feed = Arc::clone(&watched.feed);
-                move || lock(&feed).end(WatchEnd::Closed)
-            },
-        );
-        watched
-    }
-
-    /// Runs `work` until it ends or is cancelled, then ends the feed.
-    fn spawn(
-        &self,
-        runtime: &Handle,
-        cancel: CancellationToken,
-        work: impl Future<Output = ()> + Send + 'static,
-        end: impl FnOnce() + Send + 'static,
-    ) {
-        self.shared.tasks.spawn_on(
-            async move {
-                if cancel.run_until_cancelled(work).await.is_none() {
-                    end();
-                }
-            },
-            runtime,
-        );
+        let (followed, cancelled) = (EndOnDrop(Arc::clone(&feed)), cancel.clone());
+        let task = async move {
+            cancelled.run_until_cancelled(Recover::new(&upstream, &*followed.0, &config).run()).await;
+        };
+        self.shared.tasks.spawn_on(task, runtime);
+        Watched { feed, holders: Arc::default(), cancel }
     }
 }
 
@@ -192,17 +157,18 @@ impl Shared {
 }
 
 impl<F> Watched<F> {
-    fn new(feed: F, shared: &Shared) -> Self {
-        Self {
-            feed: Arc::new(Mutex::new(feed)),
-            holders: Arc::default(),
-            cancel: shared.closing.child_token(),
-        }
-    }
-
     fn hold(&self) -> Holder {
         self.holders.fetch_add(1, Ordering::Relaxed);
         Holder { holders: Arc::clone(&self.holders), cancel: self.cancel.clone() }
+    }
+}
+
+/// Ends the watches of a feed that nobody follows any more, also where the runtime took the task down.
+struct EndOnDrop<E: Ends>(Arc<E>);
+
+impl<E: Ends> Drop for EndOnDrop<E> {
+    fn drop(&mut self) {
+        self.0.end(WatchEnd::Closed);
     }
 }
 
@@ -239,8 +205,4 @@ impl Drop for Leave {
             }
         }
     }
-}
-
-fn ended(feed: &Mutex<Feed>) -> bool {
-    lock(feed).is_ended()
 }

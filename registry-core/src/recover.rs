@@ -37,8 +37,13 @@ pub(crate) trait Upstream: Send + Sync {
     fn digest(&self) -> Option<BoxFuture<'_, Result<Digest>>>;
 }
 
+/// What can be told that it is over; the first word counts.
+pub(crate) trait Ends: Send + Sync {
+    fn end(&self, end: WatchEnd);
+}
+
 /// Where it goes: a feed behind its lock.
-pub(crate) trait Sink<U: Upstream>: Send + Sync {
+pub(crate) trait Sink<U: Upstream>: Ends {
     /// The revision of what was applied last.
     fn position(&self) -> Option<Revision>;
     fn list(&self, list: U::List, reason: ResyncReason);
@@ -48,7 +53,6 @@ pub(crate) trait Sink<U: Upstream>: Send + Sync {
     fn disconnected(&self, cause: &str);
     /// The digest of what was folded.
     fn digest(&self) -> Option<Digest>;
-    fn end(&self, end: WatchEnd);
 }
 
 /// The loop: runs until the watch is denied or the future is dropped.

@@ -10,7 +10,7 @@ use crate::feed::Feed;
 use crate::item::ResyncReason;
 use crate::name::ServiceName;
 use crate::names::NamesFeed;
-use crate::recover::{Sink, Upstream};
+use crate::recover::{Ends, Sink, Upstream};
 use crate::revision::Revision;
 use crate::source::{Batch, Digest, Follow, RawServices, RawState, ServicesBatch, WatchSource};
 use crate::stream::WatchEnd;
@@ -46,39 +46,39 @@ impl Upstream for ServiceUpstream {
     }
 }
 
-pub(crate) struct FeedSink(pub(crate) Arc<Mutex<Feed>>);
+impl Ends for Mutex<Feed> {
+    fn end(&self, end: WatchEnd) {
+        lock(self).end(end);
+    }
+}
 
-impl Sink<ServiceUpstream> for FeedSink {
+impl Sink<ServiceUpstream> for Mutex<Feed> {
     fn position(&self) -> Option<Revision> {
-        lock(&self.0).merged().map(crate::merge::Merged::revision)
+        lock(self).merged().map(crate::merge::Merged::revision)
     }
 
     fn list(&self, list: RawState, reason: ResyncReason) {
-        lock(&self.0).list(list, reason, Instant::now());
+        lock(self).list(list, reason, Instant::now());
     }
 
     fn batch(&self, batch: Batch) {
-        lock(&self.0).batch(batch, Instant::now());
+        lock(self).batch(batch, Instant::now());
     }
 
     fn progress(&self, revision: Revision) {
-        lock(&self.0).progress(revision, Instant::now());
+        lock(self).progress(revision, Instant::now());
     }
 
     fn connected(&self) {
-        lock(&self.0).connected(Instant::now());
+        lock(self).connected(Instant::now());
     }
 
     fn disconnected(&self, cause: &str) {
-        lock(&self.0).disconnected(Instant::now(), cause);
+        lock(self).disconnected(Instant::now(), cause);
     }
 
     fn digest(&self) -> Option<Digest> {
-        lock(&self.0).merged().map(crate::merge::Merged::digest)
-    }
-
-    fn end(&self, end: WatchEnd) {
-        lock(&self.0).end(end);
+        lock(self).merged().map(crate::merge::Merged::digest)
     }
 }
 
@@ -111,36 +111,36 @@ impl Upstream for NamesUpstream {
     }
 }
 
-pub(crate) struct NamesSink(pub(crate) Arc<Mutex<NamesFeed>>);
+impl Ends for Mutex<NamesFeed> {
+    fn end(&self, end: WatchEnd) {
+        lock(self).end(end);
+    }
+}
 
-impl Sink<NamesUpstream> for NamesSink {
+impl Sink<NamesUpstream> for Mutex<NamesFeed> {
     fn position(&self) -> Option<Revision> {
-        lock(&self.0).revision()
+        lock(self).revision()
     }
 
     fn list(&self, list: RawServices, _: ResyncReason) {
-        lock(&self.0).list(list);
+        lock(self).list(list);
     }
 
     fn batch(&self, batch: ServicesBatch) {
-        lock(&self.0).batch(batch);
+        lock(self).batch(batch);
     }
 
     fn progress(&self, _: Revision) {}
 
     fn connected(&self) {
-        lock(&self.0).connected();
+        lock(self).connected();
     }
 
     fn disconnected(&self, cause: &str) {
-        lock(&self.0).disconnected(Instant::now(), cause);
+        lock(self).disconnected(Instant::now(), cause);
     }
 
     fn digest(&self) -> Option<Digest> {
         None
-    }
-
-    fn end(&self, end: WatchEnd) {
-        lock(&self.0).end(end);
     }
 }

@@ -267,6 +267,23 @@ async fn c3_close_ends_streams_and_refuses_new_ones() {
 }
 
 #[test]
+fn a_runtime_that_ends_takes_its_watches_along_and_no_others() {
+    let source = Arc::new(Scripted::default());
+    let hub = WatchHub::new(source, WatchConfig::default());
+    let query = Query::new(ServiceName::new("s").unwrap());
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let first = runtime();
+    let mut orphan = first.block_on(async { hub.watch(&query).unwrap() });
+    drop(first);
+    runtime().block_on(async {
+        assert!(orphan.next().await.is_none(), "it has ended, and does not wait for ever");
+        let mut fresh = hub.watch(&query).unwrap();
+        assert!(matches!(item(&mut fresh).await, WatchItem::Status(WatchStatus::Disconnected { .. })));
+    });
+}
+
+#[test]
 fn a_watch_outside_a_runtime_is_an_error_and_no_panic() {
     let hub = WatchHub::new(Arc::new(Scripted::default()), WatchConfig::default());
     let error = hub.watch(&Query::new(ServiceName::new("s").unwrap())).unwrap_err();
