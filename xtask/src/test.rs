@@ -131,10 +131,12 @@ impl Report {
         }
         let outcome = run::run(command)?;
         self.tally += outcome.tally;
-        self.closing.push(match etcd {
-            Some(series) => format!("{name}, on etcd {series}:"),
-            None => format!("{name}:"),
-        });
+        if !outcome.closing.is_empty() {
+            self.closing.push(match etcd {
+                Some(series) => format!("{name}, on etcd {series}:"),
+                None => format!("{name}:"),
+            });
+        }
         self.closing.extend(outcome.closing);
         for skip in skips.read()? {
             // The test runner counted it as passed.

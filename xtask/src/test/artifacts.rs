@@ -14,7 +14,9 @@ use crate::workspace::{output, program};
 pub(super) struct Built {
     pub(super) package: String,
     pub(super) target: String,
+    /// A program of tests; an example that consists of tests is none of these, it runs with the workspace.
     pub(super) is_test: bool,
+    /// An example with a `main`.
     pub(super) is_example: bool,
     pub(super) folder: PathBuf,
     pub(super) program: PathBuf,
@@ -65,11 +67,12 @@ fn built(line: &str, metadata: &Metadata) -> Result<Option<Built>> {
     };
     let package = metadata.members().find(|package| package.manifest_path == manifest);
     let (Some(package), Some(folder)) = (package, manifest.parent()) else { return Ok(None) };
-    let is_test = profile.is_some_and(|profile| profile.test);
+    let in_test_form = profile.is_some_and(|profile| profile.test);
+    let is_example = target.kind.iter().any(|kind| kind == "example");
     Ok(Some(Built {
         package: package.name.clone(),
-        is_test,
-        is_example: !is_test && target.kind.iter().any(|kind| kind == "example"),
+        is_test: in_test_form && !is_example,
+        is_example: is_example && !in_test_form,
         target: target.name,
         folder: folder.to_path_buf(),
         program,
