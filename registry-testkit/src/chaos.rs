@@ -239,3 +239,6 @@ impl ServiceDiscovery for Chaos {
         self.inner.close().await;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,8 @@ use registry_core::{LeaseRef, ServiceDiscovery, ServiceName, Slot};
 /// What the registry's `capabilities()` claim must be brought: a rule that needs a [`stranger`](Self::stranger) or
 /// [`faults`](Self::faults) fails, and is not skipped, where the capability is claimed and the tool is missing.
 pub trait Harness: Sized + 'static {
-    /// What must outlive the registry: a server, a folder, the way to open a second handle.
+    /// What must outlive the registry: a server, a folder, the way to open a second handle. It owns no task of the
+    /// test's runtime, where after every rule no task may be left.
     type Guard: Send + Sync + 'static;
 
     /// A registry that is empty and that nobody else uses: a namespace of its own is enough.

@@ -4,7 +4,9 @@
 //! its seed. `REGISTRY_CASES` asks for another number of sequences, `REGISTRY_SEED` for the one of that seed.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use futures::FutureExt;
 use futures::future::join_all;
@@ -93,14 +95,14 @@ fn tree(seed: u64, length: usize) -> impl ValueTree<Value = Vec<Op>> {
 fn shrink<H: Harness>(clock: Clock, seed: u64, length: usize, why: String) -> (String, Vec<Op>) {
     let mut tree = tree(seed, length);
     let mut least = (why, tree.current());
-    let tries = if clock == Clock::Paused { 2_000 } else { 30 };
+    let tries = if clock == Clock::Paused { 300 } else { 30 };
     let mut smaller = tree.simplify();
     for _ in 0..tries {
         if !smaller {
             break;
         }
         let ops = tree.current();
-        match catch_unwind(AssertUnwindSafe(|| clock.run(drive::<H>(&ops)))) {
+        match quietly(|| clock.run(drive::<H>(&ops))) {
             Ok(()) => smaller = tree.complicate(),
             Err(panic) => {
                 least = (message(&*panic), ops);
@@ -109,6 +111,28 @@ fn shrink<H: Harness>(clock: Clock, seed: u64, length: usize, why: String) -> (S
         }
     }
     least
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work` and catches its panic without printing it: of hundreds of smaller sequences only the last is of interest.
+/// Other threads print theirs.
+fn quietly(work: impl FnOnce()) -> Result<(), Box<dyn Any + Send>> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !QUIET.get() {
+                usual(panic);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(false);
+    outcome
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {

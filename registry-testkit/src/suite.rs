@@ -1,8 +1,8 @@
 //! Running rules: one list, one named test each, and skips that are told.
 
-use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::path::Path;
 
 use futures::future::LocalBoxFuture;
 use registry_core::Capability;
@@ -104,15 +104,17 @@ pub async fn check<H: Harness>(rule: &Rule) -> Outcome {
 
 /// Tells that something was not run: on stderr, and in the file named by `REGISTRY_SKIPS`.
 fn skipped(harness: &str, rule: &str, why: &str) {
-    eprintln!("skipped: {harness} {rule} {why}");
+    let line = format!("{harness} {rule} {why}\n");
+    eprint!("skipped: {line}");
     if let Some(path) = std::env::var_os("REGISTRY_SKIPS") {
-        let mut line = String::new();
-        let _ = writeln!(line, "{harness} {rule} {why}");
-        // One write of a whole line: other test processes append to the same file.
-        let file = OpenOptions::new().create(true).append(true).open(&path);
-        file.and_then(|mut file| file.write_all(line.as_bytes()))
-            .unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
+        let written = append(Path::new(&path), &line);
+        written.unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
     }
+}
+
+/// One write of a whole line: other test processes append to the same file.
+fn append(path: &Path, line: &str) -> std::io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
 }
 
 /// Makes one `#[test]` of every rule, each on a fresh registry of a [`Harness`](crate::Harness), and one that compares

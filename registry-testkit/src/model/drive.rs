@@ -223,10 +223,18 @@ impl<'a> Drive<'a> {
 
     async fn flood(&mut self, lease: &LeaseRef, number: u8) {
         for n in 0..FLOOD {
+            // It may take longer than a TTL.
+            if n % 20 == 0 {
+                self.settle().await;
+                if self.model.standing(lease) != Standing::InForce {
+                    return;
+                }
+            }
             let flooded = tagged("flood", n.to_string());
             self.registry().update(lease, flooded.clone()).await.expect("an update");
             self.model.update(lease, flooded);
         }
+        self.settle().await;
         self.update(lease, number).await;
     }
 

@@ -43,6 +43,6 @@ impl Harness for Loaded {
     }
 
     fn timing() -> Timing {
-        Timing { eps: Duration::from_millis(250), ..Memory::timing() }
+        Timing { eps: Duration::from_millis(200), ..Memory::timing() }
     }
 }

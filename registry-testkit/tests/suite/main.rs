@@ -6,3 +6,4 @@ mod common;
 mod drift;
 mod memory;
 mod mutants;
+mod skips;
