@@ -2,29 +2,27 @@
 //!
 //! `cargo test -p registry-tests --example certify_a_backend`
 
+mod backend;
+
 use std::sync::Arc;
 
+use backend::Counted;
 use registry_core::ServiceDiscovery;
-// Stands for a backend of your own.
-use registry_memory::MemoryRegistry as MyBackend;
+use registry_testkit::suite::{Clock, run};
 use registry_testkit::{Harness, conformance};
 
-/// How the suite opens it.
 struct Mine;
 
 impl Harness for Mine {
     type Guard = ();
     async fn fresh() -> (Arc<dyn ServiceDiscovery>, ()) {
-        (Arc::new(MyBackend::new()), ())
+        (Arc::new(Counted::new()), ())
     }
 }
 
 conformance!(paused: Mine);
 
 fn main() {
-    registry_testkit::suite::run::<Mine>(
-        registry_testkit::suite::Clock::Paused,
-        "r5_live_id_of_another_owner_is_refused",
-    );
-    println!("R5 holds; `cargo test` tries all rules");
+    run::<Mine>(Clock::Paused, "r5_live_id_of_another_owner_is_refused");
+    println!("R5 holds; `cargo test` tries every rule");
 }
