@@ -12,7 +12,8 @@ use registry_core::{
     Batch, Digest, DigestKey, Error, ErrorKind, Follow, FollowEnd, Followed, InstanceId, RawServices,
     RawState, Result, Revision, ServiceName, ServicesBatch, WatchSource,
 };
-use tokio::time::timeout;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
 
 use self::batch::{service_batch, services_batch};
 use self::unreadable::Unreadable;
@@ -21,22 +22,36 @@ use crate::client::{Event, FeedEvent, KeyRange, Kv, Session};
 use crate::keys::{Keys, ServiceKey, ServiceKeys};
 use crate::record::raw_state;
 
+/// How many lists run at once: what a thousand services ask for together would cost a request's memory each, and etcd
+/// its breath.
+const LISTS: usize = 32;
+
+/// The longest that a list waits for its turn, and for each page: then the watch says that it hears nothing (W4), and
+/// core tries again.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// The source of this backend's watches. It keeps no retry of its own.
 pub(crate) struct EtcdSource {
     session: Session,
     keys: Keys,
     lister: Arc<Lister>,
     deadline: Duration,
+    turns: Semaphore,
     unreadable: Arc<Unreadable>,
 }
 
 impl EtcdSource {
     pub(crate) fn new(session: Session, keys: Keys, lister: Arc<Lister>, deadline: Duration) -> Self {
-        Self { session, keys, lister, deadline, unreadable: Arc::default() }
+        let turns = Semaphore::new(LISTS);
+        Self { session, keys, lister, deadline, turns, unreadable: Arc::default() }
     }
 
     async fn listing(&self, range: KeyRange, keys_only: bool) -> Result<Listing> {
-        let how = How { keys_only, ..How::within(self.deadline) };
+        let busy = || Error::unavailable("etcd does not answer the lists that were asked for before");
+        let turn = timeout(PATIENCE, self.turns.acquire()).await.map_err(|_| busy())?;
+        let _turn = turn.map_err(|_| Error::closed())?;
+        let (began, deadline) = (Instant::now(), self.deadline);
+        let how = How { keys_only, stale: false, began, deadline, page: PATIENCE };
         let ranges = [range];
         let late = || Error::new(ErrorKind::DeadlineExceeded, "etcd did not finish a watch's list in time");
         timeout(self.deadline, self.lister.list(&ranges, how)).await.unwrap_or_else(|_| Err(late()))

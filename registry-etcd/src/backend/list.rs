@@ -35,6 +35,8 @@ pub(crate) struct How {
     pub(crate) began: Instant,
     /// How long all pages together may take.
     pub(crate) deadline: Duration,
+    /// How long one page may take.
+    pub(crate) page: Duration,
 }
 
 /// Keys as they stood at one revision.
@@ -45,17 +47,12 @@ pub(crate) struct Listing {
 }
 
 impl How {
-    /// Linearizable, with values, within `deadline` from now.
-    pub(crate) fn within(deadline: Duration) -> Self {
-        Self { keys_only: false, stale: false, began: Instant::now(), deadline }
-    }
-
     fn left(&self) -> Result<Duration> {
         let left = self.deadline.saturating_sub(self.began.elapsed());
         if left.is_zero() {
             return Err(Error::new(ErrorKind::DeadlineExceeded, "the list took longer than its deadline"));
         }
-        Ok(left)
+        Ok(left.min(self.page))
     }
 }
 

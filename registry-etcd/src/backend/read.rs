@@ -45,7 +45,8 @@ impl Inner {
 
 fn how(options: ReadOptions, keys_only: bool) -> How {
     let stale = options.mode == ReadMode::Stale;
-    How { keys_only, stale, began: Instant::now(), deadline: options.deadline.min(LONGEST) }
+    let deadline = options.deadline.min(LONGEST);
+    How { keys_only, stale, began: Instant::now(), deadline, page: deadline }
 }
 
 /// The deadline holds whatever the calls below do (Q6).

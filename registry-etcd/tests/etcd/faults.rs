@@ -128,6 +128,25 @@ async fn w4_a_restart_is_a_status_and_no_removal() {
 }
 
 #[tokio::test]
+async fn w4_watches_of_an_etcd_that_is_silent_say_so_soon_all_of_them() {
+    let bench = Bench::start().await;
+    bench.cluster.stop(0).unwrap();
+    let began = Instant::now();
+    let mut watches: Vec<_> =
+        (0..100).map(|n| bench.registry.watch(&Query::new(service(&format!("s{n}")))).unwrap()).collect();
+    for watch in &mut watches {
+        assert!(matches!(status(watch).await, WatchStatus::Disconnected { .. }));
+    }
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    bench.cluster.cont(0).unwrap();
+    let healed = Instant::now();
+    for watch in &mut watches {
+        assert!(matches!(data(watch).await, WatchItem::Snapshot(_)));
+    }
+    assert!(healed.elapsed() < Duration::from_secs(5), "{:?}", healed.elapsed());
+}
+
+#[tokio::test]
 async fn w10_the_audit_does_not_take_unreadable_keys_for_lost_events() {
     let bench = Bench::start().await;
     let mut config = EtcdConfig::new(bench.cluster.endpoints());
