@@ -173,6 +173,9 @@ pub(crate) struct Register {
     /// A pair that every reader sees; may be given several times
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) metadata: Vec<(String, String)>,
+    /// The same for what looks like a secret, and may be read by everybody
+    #[arg(long = "public-meta", value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) public_metadata: Vec<(String, String)>,
     /// How long it lives without a heartbeat; what the target says, else 15s
     #[arg(long, value_name = "DURATION", value_parser = ttl)]
     pub(crate) ttl: Option<Ttl>,

@@ -8,7 +8,6 @@ use tokio::runtime;
 use crate::args::{Args, Command};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
-use crate::target::Opened;
 use crate::{demo, logs, target};
 
 mod deregister;
@@ -31,19 +30,18 @@ pub(crate) fn run(args: Args) -> Outcome {
         if matches!(command, Command::Demo) {
             return demo::run(global.target.as_deref(), output).await;
         }
-        let opened = target::open(global.target)?;
-        let outcome = dispatch(&opened, output, command).await;
-        opened.registry.close().await;
+        let registry = target::open(global.target)?;
+        let outcome = dispatch(&registry, output, command).await;
+        registry.close().await;
         outcome
     })
 }
 
-async fn dispatch(opened: &Opened, output: Output, command: Command) -> Outcome {
-    let registry = &opened.registry;
+async fn dispatch(registry: &Registry, output: Output, command: Command) -> Outcome {
     match command {
         // Dealt with before: it opens its own registry.
         Command::Demo => Ok(0),
-        Command::Register(asked) => register::run(registry, opened.ttl, asked).await,
+        Command::Register(asked) => register::run(registry, asked).await,
         Command::Services(asked) => services::run(registry, output, asked).await,
         Command::Instances(asked) => instances::run(registry, output, asked).await,
         Command::Watch(asked) => watch::run(registry, output, asked).await,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use registry_core::{ServiceDiscovery, Target, Targets, Ttl};
+use registry_core::{ServiceDiscovery, Target, Targets};
 use registry_memory::MemoryTarget;
 
 use crate::exit::Failure;
@@ -10,14 +10,8 @@ use crate::exit::Failure;
 const VARIABLE: &str = "REGISTRY_TARGET";
 const EXAMPLE: &str = "etcd://127.0.0.1:2379";
 
-/// A handle, and what its target says of registrations.
-pub(crate) struct Opened {
-    pub(crate) registry: Arc<dyn ServiceDiscovery>,
-    pub(crate) ttl: Option<Ttl>,
-}
-
 /// Opens the registry that every command but the demo works on: one that other processes share.
-pub(crate) fn open(asked: Option<String>) -> Result<Opened, Failure> {
+pub(crate) fn open(asked: Option<String>) -> Result<Arc<dyn ServiceDiscovery>, Failure> {
     let from_variable = || std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());
     let url = asked.or_else(from_variable).ok_or_else(|| {
         Failure::usage("no registry is named")
@@ -31,7 +25,7 @@ pub(crate) fn open(asked: Option<String>) -> Result<Opened, Failure> {
             "name a shared registry, as --target {EXAMPLE}; `registryctl demo` shows memory:"
         )));
     }
-    Ok(Opened { registry: open_with(registry_memory::target(), &url)?, ttl: target.ttl()? })
+    open_with(registry_memory::target(), &url)
 }
 
 /// Opens any registry, a `memory:` one as this opener does, as another process would: it shares nothing with what was

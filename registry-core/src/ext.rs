@@ -31,11 +31,10 @@ impl<T: ServiceDiscovery + ?Sized> ServiceDiscoveryExt for T {}
 /// The error of a caller that finds nobody to call in `snapshot`, which is `age` old.
 pub fn no_instances(snapshot: &Snapshot, age: std::time::Duration) -> Error {
     let left_out = snapshot.left_out();
-    let message = format!(
-        "{} has {} living instances and none that may be called here",
-        snapshot.service,
-        snapshot.len()
-    );
+    let message = match snapshot.len() {
+        0 => format!("{:?} has no living instance", snapshot.service),
+        living => format!("{:?} has {living} living instances and none that may be called", snapshot.service),
+    };
     Error::new(ErrorKind::NoAvailableInstances { left_out, age }, message)
 }
 

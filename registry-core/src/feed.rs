@@ -151,25 +151,54 @@ impl Feed {
         }
     }
 
-    /// Ends every watch; the first end counts.
-    pub fn end(&mut self, end: WatchEnd) {
-        let end = self.ended.get_or_insert(end);
-        for view in std::mem::take(&mut self.views) {
-            let state = WatchState { ended: Some(end.clone()), ..view.state() };
-            view.publish(state, Some(Push::End(end.clone())), self.capacity);
+    /// Ends every watch, once what is queued was read; the first end counts. From `now` on nothing is heard.
+    pub fn end(&mut self, end: WatchEnd, now: Instant) {
+        let end = self.ended.get_or_insert(end).clone();
+        if self.status.is_connected() {
+            self.status = over(now);
         }
+        for view in std::mem::take(&mut self.views) {
+            self.end_view(&view, &end, now);
+        }
+    }
+
+    /// Ends the watches of one of the handles that share this feed.
+    pub fn end_of(&mut self, handle: u64, end: &WatchEnd, now: Instant) {
+        let of_handle = |view: &mut Arc<View>| view.handle() == handle;
+        let ended: Vec<_> = self.views.extract_if(.., of_handle).collect();
+        for view in ended {
+            self.end_view(&view, end, now);
+        }
+    }
+
+    fn end_view(&self, view: &View, end: &WatchEnd, now: Instant) {
+        let before = view.state();
+        let status = if before.status.is_connected() { over(now) } else { before.status };
+        let state = WatchState { status, ended: Some(end.clone()), ..before };
+        view.publish(state, Some(Push::End(end.clone())), self.capacity);
     }
 
     /// A watcher of one version, or of all, which begins with what is known now. `guard` is dropped with it.
     pub fn subscribe(&mut self, version: Option<&Version>, guard: Box<dyn Send>) -> WatchStream {
-        self.views.retain(|view| view.version() == version || !view.is_unused());
-        if let Some(view) = self.views.iter().find(|view| view.version() == version) {
+        self.subscribe_of(0, version, guard)
+    }
+
+    /// The same for one of several handles that share this feed and end apart; numbers are the caller's.
+    pub fn subscribe_of(
+        &mut self,
+        handle: u64,
+        version: Option<&Version>,
+        guard: Box<dyn Send>,
+    ) -> WatchStream {
+        let same = |view: &Arc<View>| view.handle() == handle && view.version() == version;
+        self.views.retain(|view| same(view) || !view.is_unused());
+        if let Some(view) = self.views.iter().find(|view| same(view)) {
             return view.subscribe(guard);
         }
         let snapshot = self.merged.as_ref().map(|merged| Arc::new(merged.snapshot(version)));
         let ended = self.ended.clone();
         let state = WatchState { snapshot, status: self.status.clone(), proven: self.proven, ended };
-        let view = Arc::new(View::new(version.cloned(), state));
+        let view = Arc::new(View::new(handle, version.cloned(), state));
         let stream = view.subscribe(guard);
         self.views.push(view);
         stream
@@ -186,6 +215,11 @@ impl Feed {
         let item = told.then(|| WatchItem::Status(self.status.clone()));
         publish(&mut self.views, &self.status, self.proven, self.capacity, |_, _| (None, item.clone()));
     }
+}
+
+/// How a watch stands that has ended.
+fn over(since: Instant) -> WatchStatus {
+    WatchStatus::Disconnected { since, cause: "the watch has ended".into() }
 }
 
 /// Gives every view its next snapshot (or leaves it) and its watchers an item.

@@ -105,8 +105,7 @@ fn check_secret(key: &str, value: &str) -> Result<()> {
     let last = key.rsplit(['-', '_', '.']).next().unwrap_or(key);
     let secret_key = SECRET.iter().any(|word| last.eq_ignore_ascii_case(word));
     if secret_key || value.contains("PRIVATE KEY-----") || value.starts_with("Bearer ") {
-        let why = "looks like a secret, and metadata is public to every reader; if it may be read, say so with \
-                   `insert_public`";
+        let why = "looks like a secret, and metadata is public to every reader (`insert_public` takes it)";
         return Err(Error::invalid(format!("metadata.{}", key.escape_debug()), why));
     }
     Ok(())

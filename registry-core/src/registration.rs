@@ -45,8 +45,8 @@ pub struct Registration {
     pub id: InstanceId,
     /// Who registers: repeated with the same token it is the same registration.
     pub owner: OwnerToken,
-    /// How long it lives without a heartbeat.
-    pub ttl: Ttl,
+    /// How long it lives without a heartbeat; none: what the handle was opened with, 15 s as a rule.
+    pub ttl: Option<Ttl>,
     /// What it may do to a living instance of the same id.
     pub takeover: Takeover,
     /// What the instance says of itself.
@@ -54,16 +54,9 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// A registration by a new owner, with the usual TTL, that takes nothing over.
+    /// A registration by a new owner, with the handle's TTL, that takes nothing over.
     pub fn new(service: ServiceName, id: InstanceId, instance: InstanceSpec) -> Self {
-        Self {
-            service,
-            id,
-            owner: OwnerToken::random(),
-            ttl: Ttl::default(),
-            takeover: Takeover::default(),
-            instance,
-        }
+        Self { service, id, owner: OwnerToken::random(), ttl: None, takeover: Takeover::default(), instance }
     }
 
     /// By this owner.
@@ -76,7 +69,7 @@ impl Registration {
     /// With this TTL.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Ttl) -> Self {
-        self.ttl = ttl;
+        self.ttl = Some(ttl);
         self
     }
 

@@ -97,7 +97,13 @@ impl WatchState {
 
     /// How long ago the snapshot was last proven current.
     pub fn age(&self, now: Instant) -> Duration {
-        self.proven.map_or(Duration::ZERO, |proven| now.saturating_duration_since(proven))
+        let current = match (self.proven, &self.status) {
+            (Some(proven), _) => proven,
+            // Always current, until nothing was heard any more.
+            (None, WatchStatus::Disconnected { since, .. }) => *since,
+            (None, WatchStatus::Connecting | WatchStatus::Connected) => now,
+        };
+        now.saturating_duration_since(current)
     }
 }
 

@@ -95,7 +95,8 @@ impl FromStr for Target {
         })?;
         let letters = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '-';
         if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) || !scheme.chars().all(letters) {
-            return Err(invalid("scheme", format!("{scheme:?} is no scheme")));
+            let why = format!("{scheme:?} is no scheme: write `etcd://host:2379`, not `host:2379`");
+            return Err(invalid("scheme", why));
         }
         if rest.contains('#') {
             return Err(invalid("fragment", "a target has no fragment (`#`)".to_owned()));

@@ -20,7 +20,7 @@ pub trait TargetOpener: Send + Sync + 'static {
 /// The one place that opens targets: keep one per process.
 ///
 /// What it opens twice is shared as the backends promise: the same etcd endpoints and credentials share one session,
-/// and every `memory:` is the same registry.
+/// and every `memory:` that one opener opens is the same registry.
 ///
 /// ```no_run
 /// # use registry_core::Targets;
@@ -66,7 +66,10 @@ impl Targets {
         let opener = self.openers.iter().rev().find(|opener| opener.schemes().contains(&target.scheme()));
         let Some(opener) = opener else {
             let known = self.schemes().join(", ");
-            let why = format!("nobody here opens {:?} targets, only: {known}", target.scheme());
+            let why = format!(
+                "nobody here opens {:?} targets, only: {known}; give `Targets` the backend's opener",
+                target.scheme()
+            );
             return Err(Error::new(ErrorKind::Unsupported, why).with_operation("open"));
         };
         target.namespace()?;

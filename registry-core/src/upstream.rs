@@ -48,7 +48,7 @@ impl Upstream for ServiceUpstream {
 
 impl Ends for Mutex<Feed> {
     fn end(&self, end: WatchEnd) {
-        lock(self).end(end);
+        lock(self).end(end, Instant::now());
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) enum Push {
 /// The watchers of one version (or of all) of one service.
 #[derive(Debug)]
 pub(crate) struct View {
+    /// Whose watchers: those of different handles end apart.
+    handle: u64,
     version: Option<Version>,
     cell: StateCell,
     queues: Mutex<Queues>,
@@ -37,8 +39,12 @@ struct Queues {
 }
 
 impl View {
-    pub(crate) fn new(version: Option<Version>, state: WatchState) -> Self {
-        Self { version, cell: StateCell::new(state), queues: Mutex::default() }
+    pub(crate) fn new(handle: u64, version: Option<Version>, state: WatchState) -> Self {
+        Self { handle, version, cell: StateCell::new(state), queues: Mutex::default() }
+    }
+
+    pub(crate) fn handle(&self) -> u64 {
+        self.handle
     }
 
     pub(crate) fn version(&self) -> Option<&Version> {

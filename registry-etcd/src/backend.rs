@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use registry_core::{
     Beat, Capabilities, Error, InstanceId, InstanceSpec, LeaseRef, Limits, Override, Query, ReadOptions,
     Registered, Registration, Result, Revision, ServiceDiscovery, ServiceName, Services, ServicesStream,
-    Snapshot, WatchHub, WatchStream,
+    Snapshot, Ttl, WatchHub, WatchStream,
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -53,6 +53,8 @@ struct Inner {
     session: Session,
     keys: Keys,
     limits: Limits,
+    /// Of registrations that name none.
+    ttl: Ttl,
     target: String,
     lister: Arc<Lister>,
     /// Tells this registry's own leases from another's.
@@ -79,6 +81,7 @@ impl EtcdRegistry {
             session,
             keys,
             limits: config.limits,
+            ttl: config.ttl,
             target: config.target(),
             lister,
             home: Arc::default(),

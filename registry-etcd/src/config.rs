@@ -6,7 +6,7 @@ mod secret;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use registry_core::{Error, Limits, Namespace, Result, WatchConfig};
+use registry_core::{Error, Limits, Namespace, Result, Ttl, WatchConfig};
 use serde::{Deserialize, Serialize};
 
 pub use self::secret::Secret;
@@ -65,6 +65,8 @@ pub struct EtcdConfig {
     pub page_size: u16,
     /// What is checked before anything is sent.
     pub limits: Limits,
+    /// The TTL of a registration that names none; 15 s by default.
+    pub ttl: Ttl,
     /// How watches recover, queue and audit.
     pub watch: WatchConfig,
 }
@@ -87,6 +89,7 @@ impl Default for EtcdConfig {
             watch_answer: Duration::from_secs(2),
             page_size: 1_000,
             limits: Limits::default(),
+            ttl: Ttl::default(),
             watch: WatchConfig::default(),
         }
     }

@@ -44,6 +44,9 @@ impl TargetOpener for EtcdTarget {
 fn config(target: &Target) -> Result<EtcdConfig> {
     target.expect_parameters(PARAMETERS)?;
     let mut config = EtcdConfig::new(target.hosts()).with_namespace(target.namespace()?);
+    if let Some(ttl) = target.ttl()? {
+        config.ttl = ttl;
+    }
     if !target.path().is_empty() {
         target.path().clone_into(&mut config.prefix);
     }

@@ -1,5 +1,6 @@
 //! The trait over the store.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use futures::StreamExt;
 use registry_core::{
     Beat, Capabilities, Capability, Error, ErrorKind, InstanceId, InstanceSpec, LeaseRef, Namespace,
     Override, Query, ReadOptions, Registered, Registration, Result, Revision, ServiceDiscovery, ServiceName,
-    Services, ServicesStream, Snapshot, WatchStream,
+    Services, ServicesStream, Snapshot, Ttl, WatchStream,
 };
 use tokio::runtime::Handle;
 use tokio::time::Instant;
@@ -21,15 +22,19 @@ use crate::lease::Lease;
 use crate::store::{Space, Store};
 
 /// A registry in this process: a handle on one namespace of it. Cloning is the same handle.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct MemoryRegistry {
     handle: Arc<MemoryHandle>,
 }
 
 #[derive(Debug)]
 struct MemoryHandle {
+    /// Tells its watches from those of the store's other handles.
+    id: u64,
     store: Arc<Store>,
     space: Arc<Space>,
+    /// Of registrations that name none.
+    ttl: Ttl,
     closing: CancellationToken,
     closed: AtomicBool,
 }
@@ -42,20 +47,27 @@ impl MemoryRegistry {
 
     /// An empty registry, in the namespace `default`.
     pub fn with_config(config: MemoryConfig) -> Self {
-        Self::open(Store::new(config), &Namespace::default())
+        let ttl = config.ttl;
+        Self::open(Store::new(config), &Namespace::default(), ttl)
     }
 
     /// Another handle, on this namespace of the same registry, closed on its own: what a second client would be.
     #[must_use]
     pub fn in_namespace(&self, namespace: &Namespace) -> Self {
-        Self::open(Arc::clone(&self.handle.store), namespace)
+        Self::open(Arc::clone(&self.handle.store), namespace, self.handle.ttl)
     }
 
-    fn open(store: Arc<Store>, namespace: &Namespace) -> Self {
-        let space = store.space(namespace);
-        store.opened();
+    /// The same with the TTL of registrations that name none.
+    pub(crate) fn another(&self, namespace: &Namespace, ttl: Option<Ttl>) -> Self {
+        Self::open(Arc::clone(&self.handle.store), namespace, ttl.unwrap_or(self.handle.ttl))
+    }
+
+    fn open(store: Arc<Store>, namespace: &Namespace, ttl: Ttl) -> Self {
+        let (space, id) = (store.space(namespace), store.opened());
         let closing = CancellationToken::new();
-        Self { handle: Arc::new(MemoryHandle { store, space, closing, closed: AtomicBool::new(false) }) }
+        Self {
+            handle: Arc::new(MemoryHandle { id, store, space, ttl, closing, closed: AtomicBool::new(false) }),
+        }
     }
 
     fn store(&self, operation: &'static str) -> Result<&Arc<Store>> {
@@ -74,15 +86,32 @@ impl MemoryRegistry {
     }
 }
 
+impl fmt::Debug for MemoryRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let services = self.handle.space.services.len();
+        f.debug_struct("MemoryRegistry").field("services", &services).finish_non_exhaustive()
+    }
+}
+
 impl Default for MemoryRegistry {
     fn default() -> Self {
         Self::new()
     }
 }
 
+impl MemoryHandle {
+    fn end_watches(&self) {
+        self.closing.cancel();
+        let entries: Vec<_> = self.space.services.iter().map(|entry| Arc::clone(&entry)).collect();
+        for entry in entries {
+            entry.lock(&self.space, self.store.now()).end_watches(self.id);
+        }
+    }
+}
+
 impl Drop for MemoryHandle {
     fn drop(&mut self) {
-        self.closing.cancel();
+        self.end_watches();
         if !*self.closed.get_mut() {
             self.store.closed();
         }
@@ -101,9 +130,9 @@ impl ServiceDiscovery for MemoryRegistry {
         store.config.limits.check(&registration.id, &registration.instance).map_err(operation)?;
         store.timer.ensure(store);
         let now = Instant::now();
-        let (id, ttl) = (registration.id.clone(), registration.ttl);
+        let (id, ttl) = (registration.id.clone(), registration.ttl.unwrap_or(self.handle.ttl));
         let entry = self.entry(&registration.service);
-        let registered = entry.lock(self.space(), store.now()).register(registration);
+        let registered = entry.lock(self.space(), store.now()).register(registration, ttl);
         let (lease, revision) = registered.map_err(operation)?;
         Ok(Registered::new(lease_ref(&entry, &id, &lease), ttl, revision, now + ttl.get()))
     }
@@ -185,9 +214,12 @@ impl ServiceDiscovery for MemoryRegistry {
         current_runtime("watch")?;
         store.timer.ensure(store);
         let entry = self.entry(&query.service);
-        let stream = entry.lock(self.space(), store.now()).watch(query.version.as_ref());
-        let state = stream.state().clone();
-        Ok(WatchStream::new(stream.take_until(self.handle.closing.clone().cancelled_owned()), state))
+        let stream = entry.lock(self.space(), store.now()).watch(self.handle.id, query.version.as_ref());
+        if self.handle.closing.is_cancelled() {
+            // Closed meanwhile: the watches were ended before this one was there.
+            entry.lock(self.space(), store.now()).end_watches(self.handle.id);
+        }
+        Ok(stream)
     }
 
     async fn services(&self, _: ReadOptions) -> Result<Services> {
@@ -210,7 +242,7 @@ impl ServiceDiscovery for MemoryRegistry {
     }
 
     async fn close(&self) {
-        self.handle.closing.cancel();
+        self.handle.end_watches();
         if !self.handle.closed.swap(true, Ordering::AcqRel) && self.handle.store.closed() {
             self.handle.store.timer.stop().await;
         }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use registry_core::{Limits, WatchConfig};
+use registry_core::{Limits, Ttl, WatchConfig};
 use serde::{Deserialize, Serialize};
 
 /// What a memory registry is made with; plain data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
+    /// The TTL of a registration that names none; 15 s by default.
+    pub ttl: Ttl,
     /// How often everything is swept, behind the timer that evicts on time (X2); 5 s by default.
     #[serde(with = "humantime_serde")]
     pub sweep: Duration,
@@ -20,6 +22,11 @@ pub struct MemoryConfig {
 
 impl Default for MemoryConfig {
     fn default() -> Self {
-        Self { sweep: Duration::from_secs(5), limits: Limits::default(), queue: WatchConfig::default().queue }
+        Self {
+            ttl: Ttl::default(),
+            sweep: Duration::from_secs(5),
+            limits: Limits::default(),
+            queue: WatchConfig::default().queue,
+        }
     }
 }

@@ -8,7 +8,7 @@ use arc_swap::ArcSwapOption;
 use registry_core::{
     Batch, Error, ErrorKind, Feed, Generation, InstanceId, InstanceSpec, LeaseRef, Merged, Override,
     OwnerToken, RawEvent, Record, Registration, RemoveReason, Result, Revision, ServiceName, ServicesBatch,
-    Slot, Snapshot, StoredOverride, Version, WatchStream,
+    Slot, Snapshot, StoredOverride, Ttl, Version, WatchEnd, WatchStream,
 };
 use tokio::time::Instant;
 
@@ -80,7 +80,11 @@ pub(crate) struct Locked<'a> {
 }
 
 impl Locked<'_> {
-    pub(crate) fn register(&mut self, registration: Registration) -> Result<(Arc<Lease>, Revision)> {
+    pub(crate) fn register(
+        &mut self,
+        registration: Registration,
+        ttl: Ttl,
+    ) -> Result<(Arc<Lease>, Revision)> {
         let held = self.state.leases.get(&registration.id);
         if let Some(held) = held
             && held.owner != registration.owner
@@ -92,8 +96,7 @@ impl Locked<'_> {
             return Err(Error::new(ErrorKind::AlreadyExists { generation }, why));
         }
         let generation = self.space.next_generation();
-        let ttl = registration.ttl.get();
-        let lease = Arc::new(Lease::new(generation, registration.owner, ttl, self.space.id, self.now));
+        let lease = Arc::new(Lease::new(generation, registration.owner, ttl.get(), self.space.id, self.now));
         if let Some(fenced) = self.state.leases.insert(registration.id.clone(), Arc::clone(&lease)) {
             fenced.end();
         }
@@ -176,8 +179,14 @@ impl Locked<'_> {
         Some(made)
     }
 
-    pub(crate) fn watch(&mut self, version: Option<&Version>) -> WatchStream {
-        self.state.feed.subscribe(version, Box::new(()))
+    /// A watch of the handle with this number.
+    pub(crate) fn watch(&mut self, handle: u64, version: Option<&Version>) -> WatchStream {
+        self.state.feed.subscribe_of(handle, version, Box::new(()))
+    }
+
+    /// Ends the watches of the handle with this number.
+    pub(crate) fn end_watches(&mut self, handle: u64) {
+        self.state.feed.end_of(handle, &WatchEnd::Closed, Instant::now());
     }
 
     /// Whether nothing would be lost with the entry.

@@ -25,6 +25,8 @@ pub(crate) struct Store {
     spaces: DashMap<Namespace, Arc<Space>>,
     core: Arc<Core>,
     open_handles: AtomicUsize,
+    /// Numbers handles.
+    handles: AtomicU64,
 }
 
 /// What the namespaces share.
@@ -75,6 +77,7 @@ impl Store {
             spaces: DashMap::new(),
             core: Arc::new(core),
             open_handles: AtomicUsize::new(0),
+            handles: AtomicU64::new(0),
         })
     }
 
@@ -91,8 +94,10 @@ impl Store {
         Arc::clone(&space)
     }
 
-    pub(crate) fn opened(&self) {
+    /// Counts one more handle, and gives it a number.
+    pub(crate) fn opened(&self) -> u64 {
         self.open_handles.fetch_add(1, Ordering::AcqRel);
+        self.handles.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Whether that was the last handle.

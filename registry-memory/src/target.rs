@@ -33,7 +33,7 @@ impl TargetOpener for MemoryTarget {
             let why = "a memory registry lives in this process: write `memory:` and no host or path";
             return Err(Error::invalid("target.hosts", why));
         }
-        Ok(Arc::new(self.0.in_namespace(&target.namespace()?)))
+        Ok(Arc::new(self.0.another(&target.namespace()?, target.ttl()?)))
     }
 }
 

@@ -42,7 +42,7 @@ impl Kept {
     ) -> Self {
         let chaos = Arc::new(Chaos::new(Arc::clone(&case.registry)));
         let config = configure(config(case));
-        let (ttl, of) = (config.ttl.get(), config.service.to_string());
+        let (ttl, of) = (config.ttl.unwrap_or_default().get(), config.service.to_string());
         let registrar = Registrar::start(Arc::clone(&chaos) as _, config).await.expect("a registrar starts");
         assert_eq!(case.ids(&of).await, ["a"], "a registrar that has started is registered");
         Self { registrar, chaos, ttl, of }

@@ -23,7 +23,9 @@ pub(crate) struct Options {
 
 pub(crate) fn command(options: &Options) -> Result<ExitCode> {
     if !options.etcd {
-        return ended(built(&[])?.args(["--", "demo"]).args(&options.rest));
+        let code = ended(built(&[])?.args(["--", "demo"]).args(&options.rest))?;
+        bring_protoc();
+        return Ok(code);
     }
     let series = any_etcd()?;
     let mut command = built(&["--features", "etcd"])?;
@@ -33,6 +35,13 @@ pub(crate) fn command(options: &Options) -> Result<ExitCode> {
         command.args(["--", "demo", "--target", &member.target()]);
         ended(command.args(&options.rest))
     })
+}
+
+/// The embedded demo needs nothing, but after this first run the whole workspace shall build.
+fn bring_protoc() {
+    if let Err(why) = setup::ensure(&[]).and_then(|tools| tools.protoc) {
+        eprintln!("note: `cargo build --all-features` will need protoc: {why:#}");
+    }
 }
 
 /// The newest series that is there or can be fetched.

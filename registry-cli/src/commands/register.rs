@@ -8,16 +8,16 @@ mod signals;
 
 use std::ffi::OsString;
 
-use registry_core::{Metadata, Registrar, RegistrarConfig, RegistrarStatus, TakeoverPolicy, Ttl};
+use registry_core::{Metadata, Registrar, RegistrarConfig, RegistrarStatus, TakeoverPolicy};
 
 use self::signals::Signals;
 use super::Registry;
 use crate::args::{Address, Register};
 use crate::exit::{Failure, Outcome};
 
-pub(super) async fn run(registry: &Registry, ttl: Option<Ttl>, asked: Register) -> Outcome {
+pub(super) async fn run(registry: &Registry, asked: Register) -> Outcome {
     let mut signals = Signals::new()?;
-    let config = config(&asked, ttl)?;
+    let config = config(&asked)?;
     match asked.command.split_first() {
         None => alone(registry, config, &mut signals).await,
         Some((program, arguments)) => {
@@ -36,17 +36,22 @@ struct Command<'a> {
     wait: bool,
 }
 
-fn config(asked: &Register, of_target: Option<Ttl>) -> Result<RegistrarConfig, Failure> {
+fn config(asked: &Register) -> Result<RegistrarConfig, Failure> {
     let mut metadata = Metadata::new();
     for (key, value) in &asked.metadata {
-        metadata.insert(key, value)?;
+        metadata.insert(key, value).map_err(|error| {
+            Failure::from(error).next("if everybody may read it, give it as --public-meta KEY=VALUE")
+        })?;
+    }
+    for (key, value) in &asked.public_metadata {
+        metadata.insert_public(key, value)?;
     }
     let mut config = RegistrarConfig::new(asked.service.clone())
         .with_metadata(metadata)
         .with_weight(asked.weight)
-        .with_ttl(asked.ttl.or(of_target).unwrap_or_default())
         // Nothing says that it is ours, unless a command of ours comes to listen there.
         .with_takeover(if asked.takeover { TakeoverPolicy::Always } else { TakeoverPolicy::Never });
+    config.ttl = asked.ttl;
     config.id.clone_from(&asked.id);
     config.version.clone_from(&asked.version);
     config.drain = asked.drain;

@@ -163,7 +163,7 @@ async fn a_directory_works_while_nobody_reads_and_ends_with_its_watch() {
         fed.put("b", revision);
     }
     assert_eq!(directory.snapshot().unwrap().len(), 2);
-    lock(&fed.0).end(WatchEnd::Denied(Error::new(ErrorKind::PermissionDenied, "no")));
+    lock(&fed.0).end(WatchEnd::Denied(Error::new(ErrorKind::PermissionDenied, "no")), Instant::now());
     while directory.changed().await.is_ok() {}
     assert_eq!(directory.changed().await.unwrap_err().kind(), &ErrorKind::PermissionDenied);
     assert!(!directory.is_live());

@@ -57,9 +57,10 @@ pub struct RegistrarConfig {
     /// What a prober may ask it; nothing by default.
     #[serde(default)]
     pub health_check: HealthCheck,
-    /// How long it lives without a heartbeat; 15 s by default. A backend may grant more.
-    #[serde(default)]
-    pub ttl: Ttl,
+    /// How long it lives without a heartbeat; by default what the registry was opened with, 15 s as a rule. A backend
+    /// may grant more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Ttl>,
     /// The time between heartbeats, above 0 and below the TTL; by default a third of the granted TTL, so that two may
     /// be lost (H5).
     #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
@@ -137,7 +138,7 @@ impl RegistrarConfig {
             status: InstanceStatus::default(),
             locality: Locality::default(),
             health_check: HealthCheck::default(),
-            ttl: Ttl::default(),
+            ttl: None,
             interval: None,
             drain: None,
             deregister: default_deregister(),
@@ -205,7 +206,7 @@ impl RegistrarConfig {
     /// With this TTL.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Ttl) -> Self {
-        self.ttl = ttl;
+        self.ttl = Some(ttl);
         self
     }
 
@@ -243,9 +244,9 @@ impl RegistrarConfig {
             if interval.is_zero() {
                 return Err(Error::invalid("interval", "heartbeats need an interval above 0"));
             }
-            if interval >= self.ttl.get() {
-                let why =
-                    format!("{interval:?} is not below the TTL of {}: it would expire in between", self.ttl);
+            let ttl = self.ttl.unwrap_or_default();
+            if interval >= ttl.get() {
+                let why = format!("{interval:?} is not below the TTL of {ttl}: it would expire in between");
                 return Err(Error::invalid("interval", why));
             }
         }
@@ -326,7 +327,7 @@ mod tests {
     fn a_file_that_names_the_service_alone_has_the_documented_defaults() {
         let read: RegistrarConfig = serde_json::from_str(r#"{"service": "greeter"}"#).unwrap();
         assert_eq!(read, RegistrarConfig::new("greeter".parse().unwrap()));
-        assert_eq!((read.ttl.get().as_secs(), read.deregister.as_secs(), read.start.as_secs()), (15, 2, 5));
+        assert_eq!((read.ttl, read.deregister.as_secs(), read.start.as_secs()), (None, 2, 5));
         assert_eq!(
             (read.weight, read.lost, read.takeover),
             (100, LostPolicy::RetryForever, TakeoverPolicy::OwnPreviousLife)

@@ -61,6 +61,9 @@ pub(super) struct Plan {
     pub(super) service: ServiceName,
     pub(super) id: InstanceId,
     pub(super) owner: OwnerToken,
+    /// What is asked for; none: what the registry was opened with.
+    asked: Option<Ttl>,
+    /// The TTL to go by until one is granted.
     ttl: Ttl,
     interval: Option<Duration>,
     drain: Option<Duration>,
@@ -75,9 +78,12 @@ impl Plan {
     /// The plan of a configuration that was checked.
     pub(super) fn new(config: RegistrarConfig, id: InstanceId) -> Self {
         let bound = config.bound().to_vec();
-        let RegistrarConfig { service, ttl, interval, drain, deregister, start, lost, takeover, .. } = config;
+        let RegistrarConfig {
+            service, ttl: asked, interval, drain, deregister, start, lost, takeover, ..
+        } = config;
         let owner = OwnerToken::random();
-        Self { service, id, owner, ttl, interval, drain, deregister, start, lost, takeover, bound }
+        let ttl = asked.unwrap_or_default();
+        Self { service, id, owner, asked, ttl, interval, drain, deregister, start, lost, takeover, bound }
     }
 }
 

@@ -108,8 +108,9 @@ fn a_dropped_watcher_leaves_nothing() {
 fn an_ended_feed_ends_its_watchers_and_newcomers() {
     let mut feed = feed(100);
     let mut old = feed.subscribe(None, Box::new(()));
-    feed.end(WatchEnd::Closed);
+    feed.end(WatchEnd::Closed, Instant::now());
     let mut new = feed.subscribe(None, Box::new(()));
+    assert!(matches!(next(&mut new), Some(WatchItem::Status(WatchStatus::Disconnected { .. }))));
     for stream in [&mut old, &mut new] {
         assert!(matches!(stream.next().now_or_never(), Some(Some(Ok(WatchItem::Snapshot(_))))));
         assert!(matches!(stream.next().now_or_never(), Some(None)));

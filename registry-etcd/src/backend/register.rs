@@ -25,7 +25,8 @@ impl Inner {
         let place = self.place(&registration.service, &registration.id);
 
         let asked = Instant::now();
-        let Granted { lease, ttl } = self.session.grant(registration.ttl.get()).await?;
+        let wanted = registration.ttl.unwrap_or(self.ttl);
+        let Granted { lease, ttl } = self.session.grant(wanted.get()).await?;
         let plan = Register {
             place: &place,
             lease,
@@ -35,7 +36,7 @@ impl Inner {
             claim: &claim,
             record: &record,
         };
-        let revision = match self.put_under(&plan, ttl, registration.ttl).await {
+        let revision = match self.put_under(&plan, ttl, wanted).await {
             Ok(revision) => revision,
             Err(error) => {
                 // What may have been put must live on for the repeat to find it (R6). Where etcd could not be reached

@@ -73,6 +73,7 @@ fn session_part(config: &EtcdConfig) -> Result<EtcdConfig> {
         list_timeout: any.list_timeout,
         page_size: any.page_size,
         limits: any.limits,
+        ttl: any.ttl,
         watch: any.watch,
         ..config.clone()
     })

@@ -1,4 +1,5 @@
-use registry_core::{Change, RemoveReason, WatchItem};
+use futures::StreamExt;
+use registry_core::{Change, Directory, DirectoryConfig, RemoveReason, StalePolicy, WatchItem};
 use tokio::time::{advance, sleep};
 
 use super::*;
@@ -89,6 +90,39 @@ async fn the_last_handle_takes_the_task_with_it() {
     two.close().await;
     two.close().await;
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_handle_delivers_what_is_queued_and_calls_no_list_fresh_any_more() {
+    let registry = MemoryRegistry::new();
+    let other = registry.in_namespace(&Namespace::default());
+    let object: Arc<dyn ServiceDiscovery> = Arc::new(registry.clone());
+    let stale = StalePolicy::FailAfter(Duration::from_secs(1));
+    let mut untouched = other.watch(&query("s")).unwrap();
+    let mut queued = registry.watch(&query("s")).unwrap();
+    let directory = Directory::open(&object, query("s"), DirectoryConfig { stale }).unwrap();
+    registry.register(registration("s", "a", 15)).await.unwrap();
+    directory.ready(Duration::from_secs(1)).await.unwrap();
+    registry.close().await;
+    assert!(matches!(queued.next().await, Some(Ok(WatchItem::Snapshot(_)))));
+    assert!(matches!(queued.next().await, Some(Ok(WatchItem::Changes { .. }))));
+    assert!(queued.next().await.is_none());
+    advance(Duration::from_secs(2)).await;
+    assert_eq!(directory.age(), Some(Duration::from_secs(2)));
+    assert!(!directory.status().is_connected());
+    assert!(directory.snapshot().is_err(), "the policy is to fail");
+    assert!(matches!(untouched.next().await, Some(Ok(WatchItem::Snapshot(_)))), "another handle's goes on");
+    drop(registry);
+    assert!(untouched.next().await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registration_that_names_no_ttl_has_the_handles() {
+    let targets = registry_core::Targets::new().with(crate::target());
+    let registry = targets.open("memory:?ttl=4s").unwrap();
+    let mut registration = registration("s", "a", 15);
+    registration.ttl = None;
+    assert_eq!(registry.register(registration).await.unwrap().ttl.get(), Duration::from_secs(4));
 }
 
 #[test]

@@ -175,7 +175,7 @@ impl<'a> Drive<'a> {
         let in_the_way = self.model.in_the_way(&service, &id, owner, takeover);
         match (self.registry().register(registration.clone()).await, in_the_way) {
             (Ok(answer), None) => {
-                assert_eq!(answer.ttl, registration.ttl, "R4: granted as asked");
+                assert_eq!(Some(answer.ttl), registration.ttl, "R4: granted as asked");
                 assert_eq!((answer.lease.service(), answer.lease.id()), (&service, &id));
                 let registered =
                     self.model.register(&answer.lease, registration.instance, answer.ttl.get(), now);

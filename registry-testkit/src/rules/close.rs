@@ -220,3 +220,19 @@ pub async fn c3_a_dropped_handle_leaves_no_task(case: &Case) {
     case.eventually("a dropped handle's tasks end", case.soon(), async || (tasks() <= before).then_some(()))
         .await;
 }
+
+/// C3: the list of a closed handle is not called fresh, and its watch says that it is over.
+pub async fn c3_a_closed_watch_is_not_called_fresh(case: &Case) {
+    case.up("orders", "a").await;
+    let watched = case.watch("orders").await;
+    case.registry.close().await;
+    case.eventually("the state says that it is over", case.soon(), async || {
+        let state = watched.stream().state().load();
+        (state.ended.is_some() && !state.status.is_connected()).then_some(())
+    })
+    .await;
+    case.elapse(case.timing.eps).await;
+    let state = watched.stream().state().load();
+    assert!(state.age(Instant::now()) >= case.timing.eps, "its age does not grow");
+    assert_eq!(state.snapshot.as_ref().map(|last| last.len()), Some(1), "the last list is lost");
+}

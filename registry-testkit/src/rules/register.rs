@@ -92,7 +92,8 @@ pub async fn r3_a_dropped_registration_is_gone_within_its_ttl(case: &Case) {
 pub async fn r4_the_answer_tells_what_was_granted(case: &Case) {
     let asked = case.registration("orders", "a");
     let answer = case.register(&asked).await;
-    assert!(answer.ttl >= asked.ttl, "{} was asked, {} granted", asked.ttl, answer.ttl);
+    let ttl = asked.ttl.expect("the suite names one");
+    assert!(answer.ttl >= ttl, "{ttl} was asked, {} granted", answer.ttl);
     assert_eq!((answer.lease.service(), answer.lease.id()), (&asked.service, &asked.id));
     assert_eq!(answer.lease.owner(), asked.owner);
     let snapshot = case.discover("orders").await;

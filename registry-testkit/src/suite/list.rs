@@ -188,6 +188,7 @@ macro_rules! for_each_rule {
                 c3_close_is_bounded_with_the_backend_dead [Outage, SecondClient],
                 c4_a_consumer_that_panics_harms_itself_alone,
                 c3_a_dropped_handle_leaves_no_task [SecondClient],
+                c3_a_closed_watch_is_not_called_fresh,
             }
             handle {
                 c2_a_dropped_registrar_deregisters,

@@ -91,11 +91,11 @@ impl Machine {
         let call = if entering.rival.is_some() {
             Call::Look
         } else {
-            let registration =
-                Registration::new(self.plan.service.clone(), self.plan.id.clone(), self.body.spec().clone())
-                    .with_owner(self.plan.owner)
-                    .with_ttl(self.plan.ttl)
-                    .with_takeover(entering.takeover);
+            let (service, id) = (self.plan.service.clone(), self.plan.id.clone());
+            let mut registration = Registration::new(service, id, self.body.spec().clone())
+                .with_owner(self.plan.owner)
+                .with_takeover(entering.takeover);
+            registration.ttl = self.plan.asked;
             Call::Register(Box::new(registration))
         };
         self.write(call, WRITE, now);

@@ -17,6 +17,8 @@ pub(super) struct Pace {
 
 impl Pace {
     pub(super) fn new(granted: Ttl, configured: Option<Duration>) -> Self {
+        // What was configured beside another TTL than the granted one must not let it expire in between.
+        let configured = configured.filter(|interval| *interval < granted.get());
         Self { ttl: granted.get(), interval: configured.unwrap_or(granted.interval()) }
     }
 

@@ -390,7 +390,8 @@ impl World {
     }
 
     fn register(&mut self, registration: crate::registration::Registration) -> Result<Registered> {
-        let until = self.now + registration.ttl.get();
+        let ttl = registration.ttl.unwrap_or_default();
+        let until = self.now + ttl.get();
         let lease = match &self.living {
             Some(living) if living.lease.owner() == registration.owner => living.lease.clone(),
             Some(living) if !registration.takeover.allows(living.lease.generation()) => {
@@ -401,7 +402,7 @@ impl World {
         };
         self.living =
             Some(Living { lease: lease.clone(), body: registration.instance, until, damaged: false });
-        Ok(Registered::new(lease, registration.ttl, revision(), until))
+        Ok(Registered::new(lease, ttl, revision(), until))
     }
 }
 

@@ -275,7 +275,8 @@ impl ServiceDiscovery for Double {
     async fn register(&self, registration: Registration) -> Result<Registered> {
         self.state().bodies.push(registration.instance.clone());
         let fault = self.arrive("register").await?;
-        let ttl = self.granted.map_or(registration.ttl, |granted| granted.max(registration.ttl));
+        let asked = registration.ttl.unwrap_or_default();
+        let ttl = self.granted.map_or(asked, |granted| granted.max(asked));
         let answer = self.state().register(registration, ttl);
         self.answer(fault, answer).await
     }

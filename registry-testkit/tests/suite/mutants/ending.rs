@@ -15,7 +15,7 @@ type Registry = Arc<dyn ServiceDiscovery>;
 
 /// Registers with another TTL than was asked, and says that it is the one asked.
 async fn with_hidden_ttl(inner: &Registry, registration: Registration, ttl: Ttl) -> Result<Registered> {
-    let asked = registration.ttl;
+    let asked = registration.ttl.unwrap_or_default();
     let answer = inner.register(registration.with_ttl(ttl)).await?;
     let deadline = tokio::time::Instant::now() + asked.get();
     Ok(Registered::new(answer.lease, asked, answer.revision, deadline))
@@ -33,7 +33,7 @@ impl Mistake for EarlySweep {
         &self.0
     }
     async fn register(&self, registration: Registration) -> Result<Registered> {
-        let ttl = Ttl::new(registration.ttl.get() * 3 / 10)?;
+        let ttl = Ttl::new(registration.ttl.unwrap_or_default().get() * 3 / 10)?;
         with_hidden_ttl(&self.0, registration, ttl).await
     }
 }
@@ -66,7 +66,7 @@ impl Mistake for LowersTheTtl {
         &self.0
     }
     async fn register(&self, registration: Registration) -> Result<Registered> {
-        let ttl = Ttl::new(registration.ttl.get() / 2)?;
+        let ttl = Ttl::new(registration.ttl.unwrap_or_default().get() / 2)?;
         self.0.register(registration.with_ttl(ttl)).await
     }
 }
