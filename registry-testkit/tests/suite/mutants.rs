@@ -197,6 +197,7 @@ mistakes! {
     a_resync_that_drops_a_removal: watching::ResyncWithoutRemovals => [w5_what_vanished_in_a_gap_is_removed],
     an_empty_list_at_the_end: watching::EmptyAtTheEnd => [w11_a_stream_ends_by_close],
     an_update_told_as_removal_and_addition: watching::SplitsUpdates => [r7_an_update_is_one_change_from_old_to_new],
+    a_list_called_fresh_for_ever: watching::CalledFresh => [c3_a_closed_watch_is_not_called_fresh],
     a_watch_that_outlives_its_drop: watching::OutlivesItsDrop => [w13_dropped_watches_leave_no_task],
 }
 

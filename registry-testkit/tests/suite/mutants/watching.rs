@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use registry_core::{
-    Change, Query, RemoveReason, Result, ResyncReason, ServiceDiscovery, Snapshot, WatchItem, WatchStream,
-    fold,
+    Change, Query, RemoveReason, Result, ResyncReason, ServiceDiscovery, Snapshot, StateCell, WatchItem,
+    WatchState, WatchStream, fold,
 };
 use tokio::task::JoinSet;
 
@@ -170,5 +170,24 @@ impl Mistake for OutlivesItsDrop {
     fn watch(&self, query: &Query) -> Result<WatchStream> {
         self.1.lock().unwrap().spawn(tokio::time::sleep(Duration::from_hours(1)));
         self.0.watch(query)
+    }
+}
+
+/// Calls a list current for ever, whatever becomes of its watch.
+#[derive(Debug)]
+pub(super) struct CalledFresh(Registry);
+
+#[async_trait]
+impl Mistake for CalledFresh {
+    fn plant(inner: Registry) -> Self {
+        Self(inner)
+    }
+    fn inner(&self) -> &Registry {
+        &self.0
+    }
+    fn watch(&self, query: &Query) -> Result<WatchStream> {
+        let watch = self.0.watch(query)?;
+        let first = watch.state().load().snapshot.clone().expect("memory knows at once");
+        Ok(WatchStream::new(watch, StateCell::new(WatchState::current(first))))
     }
 }
