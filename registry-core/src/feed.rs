@@ -124,6 +124,9 @@ impl Feed {
     /// The backend proved that everything up to `revision` was delivered.
     pub fn progress(&mut self, revision: Revision, now: Instant) {
         self.heard(now);
+        if let Some(merged) = &mut self.merged {
+            merged.advance(revision);
+        }
         let next = |_: &View, before: Option<&Arc<Snapshot>>| match before {
             Some(before) if revision.is_after(before.revision) => {
                 let after = Snapshot { revision, ..before.as_ref().clone() };

@@ -60,6 +60,13 @@ impl Merged {
         self.revision
     }
 
+    /// Everything up to `revision` is known: moves the position, never back.
+    pub fn advance(&mut self, revision: Revision) {
+        if revision.is_after(self.revision) {
+            self.revision = revision;
+        }
+    }
+
     /// The living instances, by id.
     pub fn living(&self) -> &BTreeMap<InstanceId, Arc<Instance>> {
         &self.living

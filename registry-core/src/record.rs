@@ -22,6 +22,10 @@ use crate::metadata::Metadata;
 use crate::name::{InstanceId, Version};
 use crate::snapshot::Slot;
 
+mod unique;
+
+use self::unique::UniqueKeys;
+
 /// The schema this version writes, and the newest that it reads without being told that it may.
 pub const SCHEMA: u32 = 1;
 
@@ -95,6 +99,9 @@ pub fn encode(id: &InstanceId, instance: &InstanceSpec) -> Result<Vec<u8>> {
 pub fn decode(slot: &Slot, bytes: &[u8]) -> Result<Decoded> {
     if bytes.len() > MAX_ENCODED {
         return Err(Error::invalid("record", format!("{} bytes are too many to look at", bytes.len())));
+    }
+    if let Err(error) = serde_json::from_slice::<UniqueKeys>(bytes) {
+        return Err(unreadable(bytes, &error));
     }
     let stored: Stored = match serde_json::from_slice(bytes) {
         Ok(stored) => stored,

@@ -10,6 +10,7 @@ use crate::lease::{Generation, LeaseRef, OwnerToken};
 use crate::name::{InstanceId, ServiceName};
 use crate::record;
 use crate::revision::Revision;
+use crate::snapshot::Slot;
 use crate::ttl::Ttl;
 
 /// What a registration may do to a living instance of the same id that another owner holds (R5).
@@ -102,6 +103,13 @@ impl Limits {
     pub fn check(&self, id: &InstanceId, instance: &InstanceSpec) -> Result<Vec<u8>> {
         instance.check()?;
         let encoded = record::encode(id, instance)?;
+        // What is acknowledged must be readable (R2): fields in `unknown` that the schema knows, or nested too deep.
+        let slot = Slot::new(id.clone(), instance.version.clone());
+        let read = record::decode(&slot, &encoded);
+        if !read.is_ok_and(|read| read.instance == *instance) {
+            let why = "holds a field that the schema knows, or one nested too deep: no reader would take it";
+            return Err(Error::invalid("unknown", why));
+        }
         if encoded.len() > self.record {
             let kind = ErrorKind::TooLarge { limit: self.record, actual: encoded.len() };
             let why = format!("the record measures {} bytes, {} is the most", encoded.len(), self.record);

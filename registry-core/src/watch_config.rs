@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, Result};
+
 /// How watches are kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -33,5 +35,54 @@ impl Default for WatchConfig {
             silence: Duration::from_secs(30),
             audit_interval: Duration::from_mins(5),
         }
+    }
+}
+
+impl WatchConfig {
+    /// Checks it before anything runs by it: waits between 1 ms and a year, a queue that holds something.
+    ///
+    /// An `InvalidArgument` names the field.
+    pub fn check(&self) -> Result<()> {
+        const LONGEST: Duration = Duration::from_hours(365 * 24);
+        for (field, wait) in [
+            ("watch.backoff_floor", self.backoff_floor),
+            ("watch.backoff_cap", self.backoff_cap),
+            ("watch.silence", self.silence),
+            ("watch.audit_interval", self.audit_interval),
+        ] {
+            if wait < Duration::from_millis(1) || wait > LONGEST {
+                return Err(Error::invalid(field, format!("{wait:?} is not between 1 ms and a year")));
+            }
+        }
+        if self.backoff_cap < self.backoff_floor {
+            return Err(Error::invalid("watch.backoff_cap", "is below `backoff_floor`"));
+        }
+        if self.queue == 0 {
+            return Err(Error::invalid("watch.queue", "a queue of 0 holds nothing"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_that_would_spin_or_overflow_are_refused_and_named() {
+        WatchConfig::default().check().unwrap();
+        for wait in [Duration::ZERO, Duration::from_micros(1), Duration::MAX] {
+            let usual = WatchConfig::default();
+            for (field, config) in [
+                ("backoff_floor", WatchConfig { backoff_floor: wait, ..usual.clone() }),
+                ("backoff_cap", WatchConfig { backoff_cap: wait, ..usual.clone() }),
+                ("silence", WatchConfig { silence: wait, ..usual.clone() }),
+                ("audit_interval", WatchConfig { audit_interval: wait, ..usual.clone() }),
+            ] {
+                let error = config.check().unwrap_err();
+                assert!(error.to_string().contains(field), "{error}");
+            }
+        }
+        assert!(WatchConfig { queue: 0, ..WatchConfig::default() }.check().is_err());
     }
 }

@@ -131,6 +131,8 @@ impl Store {
 
     /// The backstop behind the timer: looks at everything, and forgets services that nobody needs.
     pub(crate) fn sweep(&self) {
+        // What waits for the deadline of a service that was forgotten.
+        self.core.due().retain(|Reverse(due)| due.entry.strong_count() > 0);
         let spaces: Vec<_> = self.spaces.iter().map(|space| Arc::clone(&space)).collect();
         for space in spaces {
             let now = self.now();
@@ -147,6 +149,12 @@ impl Store {
                 });
             }
         }
+    }
+
+    /// How many deadlines are filed.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.core.due().len()
     }
 
     /// Waits until an earlier deadline is filed.

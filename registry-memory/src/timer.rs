@@ -1,12 +1,16 @@
 //! The task that evicts on time, and sweeps behind itself.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use crate::store::Store;
+
+/// Never, as far as the clock can tell.
+const LONGEST: Duration = Duration::from_hours(365 * 24);
 
 /// At most one task per store, started when there is first something to wait for; ended with the last handle.
 #[derive(Debug, Default)]
@@ -52,11 +56,13 @@ async fn run(store: Weak<Store>) {
         let (wake, earlier) = {
             let Some(store) = store.upgrade() else { return };
             let earlier = store.earlier();
-            if last_sweep.elapsed() >= store.config.sweep {
+            // Neither a spin nor a time that the clock cannot tell.
+            let period = store.config.sweep.clamp(Duration::from_millis(1), LONGEST);
+            if last_sweep.elapsed() >= period {
                 last_sweep = Instant::now();
                 store.sweep();
             }
-            let sweep = last_sweep + store.config.sweep;
+            let sweep = last_sweep + period;
             (store.expire().map_or(sweep, |due| due.min(sweep)), earlier)
         };
         tokio::select! {

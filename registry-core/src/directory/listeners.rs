@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use tracing::error;
@@ -30,10 +31,15 @@ pub(super) struct Listeners {
 
 #[derive(Default)]
 struct Inner {
-    next: u64,
     /// What was told last: a newcomer begins here, so that nobody misses a change or hears one twice.
     told: Option<Arc<Snapshot>>,
-    listening: Vec<(u64, Listen)>,
+    listening: Vec<Arc<Entry>>,
+}
+
+/// One listener. Its own lock is taken while it is called, and no other: it may add and drop listeners.
+struct Entry {
+    alive: AtomicBool,
+    listen: Mutex<Listen>,
 }
 
 impl Listeners {
@@ -41,42 +47,57 @@ impl Listeners {
         Self { service, inner: Mutex::default() }
     }
 
-    pub(super) fn add(listeners: &Arc<Self>, mut listen: Listen) -> Listener {
-        let mut inner = lock(&listeners.inner);
-        let id = inner.next;
-        inner.next += 1;
-        let whole = inner.told.as_ref().filter(|told| !told.is_empty()).map(|told| Update {
-            changes: told.instances.iter().cloned().map(Change::Added).collect(),
-            snapshot: Arc::clone(told),
-        });
-        if whole.is_none_or(|update| listeners.call(&mut listen, &update)) {
-            inner.listening.push((id, listen));
+    pub(super) fn add(listeners: &Arc<Self>, listen: Listen) -> Listener {
+        let entry = Arc::new(Entry { alive: AtomicBool::new(true), listen: Mutex::new(listen) });
+        // Taken before anybody else can find the entry: what changes meanwhile waits for its turn.
+        let mut listen = lock(&entry.listen);
+        let told = {
+            let mut inner = lock(&listeners.inner);
+            inner.listening.push(Arc::clone(&entry));
+            inner.told.clone()
+        };
+        if let Some(told) = told.filter(|told| !told.is_empty()) {
+            let changes = told.instances.iter().cloned().map(Change::Added).collect();
+            listeners.call(&entry, &mut listen, &Update { changes, snapshot: told });
         }
-        Listener { id, listeners: Arc::downgrade(listeners) }
+        drop(listen);
+        Listener { entry, listeners: Arc::downgrade(listeners) }
     }
 
     /// Tells everybody; nobody is called where nothing changed.
     pub(super) fn tell(&self, changes: Arc<[Change]>, snapshot: Arc<Snapshot>) {
-        let mut inner = lock(&self.inner);
-        inner.told = Some(Arc::clone(&snapshot));
+        let listening = {
+            let mut inner = lock(&self.inner);
+            inner.told = Some(Arc::clone(&snapshot));
+            inner.listening.clone()
+        };
         if changes.is_empty() {
             return;
         }
         let update = Update { changes, snapshot };
-        inner.listening.retain_mut(|(_, listen)| self.call(listen, &update));
+        for entry in listening {
+            self.call(&entry, &mut lock(&entry.listen), &update);
+        }
     }
 
     pub(super) fn told(&self) -> Option<Arc<Snapshot>> {
         lock(&self.inner).told.clone()
     }
 
-    /// Calls one; false if it panicked, which is its own harm alone.
-    fn call(&self, listen: &mut Listen, update: &Update) -> bool {
-        let called = catch_unwind(AssertUnwindSafe(|| listen(update)));
-        if called.is_err() {
-            error!(service = %self.service, "a listener panicked and is not called again");
+    /// Calls one, if it still listens. One that panics is not called again: its own harm alone (C4).
+    fn call(&self, entry: &Arc<Entry>, listen: &mut Listen, update: &Update) {
+        if !entry.alive.load(Ordering::Acquire) {
+            return;
         }
-        called.is_ok()
+        if catch_unwind(AssertUnwindSafe(|| listen(update))).is_err() {
+            error!(service = %self.service, "a listener panicked and is not called again");
+            self.forget(entry);
+        }
+    }
+
+    fn forget(&self, entry: &Arc<Entry>) {
+        entry.alive.store(false, Ordering::Release);
+        lock(&self.inner).listening.retain(|kept| !Arc::ptr_eq(kept, entry));
     }
 }
 
@@ -86,18 +107,24 @@ impl fmt::Debug for Listeners {
     }
 }
 
-/// Keeps a listener listening; dropped, it is not called any more.
-#[derive(Debug)]
+/// Keeps a listener listening; dropped, it is not called any more (a call under way goes on to its end).
 #[must_use = "dropped, it ends the listening"]
 pub struct Listener {
-    id: u64,
+    entry: Arc<Entry>,
     listeners: Weak<Listeners>,
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
+        self.entry.alive.store(false, Ordering::Release);
         if let Some(listeners) = self.listeners.upgrade() {
-            lock(&listeners.inner).listening.retain(|(id, _)| *id != self.id);
+            listeners.forget(&self.entry);
         }
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Listener").finish()
     }
 }

@@ -156,6 +156,32 @@ async fn listeners_hear_each_change_once_and_nothing_where_nothing_changed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn c4_a_listener_may_drop_itself_and_add_another_while_it_is_called() {
+    let (fed, directory) = open(StalePolicy::ServeStale);
+    let directory = Arc::new(directory);
+    let (kept, calls) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+    let listener = directory.on_change({
+        let (kept, calls, directory) = (Arc::clone(&kept), Arc::clone(&calls), Arc::clone(&directory));
+        move |_: &Update| {
+            let own = std::mem::take(&mut *lock(&kept));
+            drop(own);
+            lock(&calls).push(directory.snapshot().unwrap().len());
+            let calls = Arc::clone(&calls);
+            let another = directory.on_change(move |_: &Update| lock(&calls).push(100));
+            lock(&kept).push(another);
+        }
+    });
+    lock(&kept).push(listener);
+    fed.list(&["a"], 5);
+    directory.ready(Duration::from_secs(1)).await.unwrap();
+    tokio::task::yield_now().await;
+    assert_eq!(*lock(&calls), [1, 100], "the newcomer begins with what is there");
+    fed.put("b", 6);
+    directory.changed().await.unwrap();
+    assert_eq!(*lock(&calls), [1, 100, 100], "the first is gone, the second goes on");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_directory_works_while_nobody_reads_and_ends_with_its_watch() {
     let (fed, directory) = open(StalePolicy::ServeStale);
     fed.list(&["a"], 5);

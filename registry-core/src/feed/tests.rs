@@ -99,4 +99,7 @@ async fn progress_raises_the_revision_and_proves_the_age() {
     assert_eq!(stream.state().load().age(Instant::now()), Duration::ZERO);
     feed.progress(at(7), Instant::now());
     assert!(next(&mut stream).is_none(), "never backwards");
+    let late = Batch { revision: at(7), events: Vec::new() };
+    assert!(feed.batch(late, Instant::now()).is_empty());
+    assert_eq!(feed.merged().unwrap().revision(), at(8), "what was proven is the position");
 }

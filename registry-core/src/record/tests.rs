@@ -68,6 +68,9 @@ fn the_bad_input_table_is_rejected_without_a_panic() {
         br#"{"schema":1,"endpoints":[{"host":"h","port":80.0}]}"#,
         br#"{"schema":1,"endpoints":[{"host":"h","port":0}]}"#,
         br#"{"schema":1,"endpoints":[{"host":"0.0.0.0","port":1}]}"#,
+        br#"{"schema":1,"endpoints":[{"host":"h","port":1}],"metadata":{"a":"1","a":"2"}}"#,
+        br#"{"schema":1,"endpoints":[{"host":"h","port":1}],"x":{"deep":[{"a":1,"a":2}]}}"#,
+        br#"{"schema":1,"endpoints":[{"host":"h","port":1}],"x":1,"x":2}"#,
         br#"{"schema":1,"schema":1,"endpoints":[{"host":"h","port":1}]}"#,
         br#"{"schema":1,"endpoints":[{"host":"h","port":1}],"weight":1e400}"#,
         br#"{"schema":1,"endpoints":[{"host":"h","port":1}],"metadata":{"a":"\ud800"}}"#,
@@ -83,6 +86,27 @@ fn the_bad_input_table_is_rejected_without_a_panic() {
             String::from_utf8_lossy(&bytes[..bytes.len().min(80)])
         );
     }
+}
+
+#[test]
+fn what_no_reader_would_take_is_refused_before_it_is_sent() {
+    let limits = crate::registration::Limits::default();
+    let deep = (0..200).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+    for (key, value) in [
+        ("weight", serde_json::json!(7)),
+        ("schema", serde_json::json!(1)),
+        ("min_reader", serde_json::json!(1)),
+        ("id", serde_json::json!("other")),
+        ("x", deep),
+    ] {
+        let mut instance = InstanceSpec::new("http://h:1".parse().unwrap());
+        instance.unknown.insert(key.to_owned(), value);
+        let error = limits.check(&slot().id, &instance).unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::InvalidArgument { field: "unknown".into() }, "{key}");
+    }
+    let mut instance = InstanceSpec::new("http://h:1".parse().unwrap());
+    instance.unknown.insert("x-load".to_owned(), serde_json::json!({"a": [0.1, -1e-300, null, true, "ü"]}));
+    limits.check(&slot().id, &instance).unwrap();
 }
 
 proptest! {

@@ -55,8 +55,25 @@ async fn services_that_nobody_needs_are_forgotten() {
         let registered = registry.register(registration(&format!("t{n}"), "a", 1)).await.unwrap();
         registry.deregister(&registered.lease).await.unwrap();
     }
-    sleep(Duration::from_secs(11)).await;
+    let held = registration("u", "a", 60 * 60);
+    let held = registry.register(held).await.unwrap();
+    registry.deregister(&held.lease).await.unwrap();
+    sleep(Duration::from_secs(16)).await;
     assert_eq!(registry.space().services.len(), 0);
+    assert_eq!(registry.handle.store.waiting(), 0, "nothing waits for their deadlines either");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_put_off_for_ever_does_not_stop_the_timer() {
+    for sweep in [Duration::MAX, Duration::ZERO] {
+        let registry = MemoryRegistry::with_config(MemoryConfig { sweep, ..MemoryConfig::default() });
+        let mut watch = registry.watch(&query("s")).unwrap();
+        watch.next().await;
+        registry.register(registration("s", "a", 1)).await.unwrap();
+        watch.next().await;
+        let removal = tokio::time::timeout(Duration::from_secs(2), watch.next()).await;
+        assert!(matches!(removal, Ok(Some(Ok(WatchItem::Changes { .. })))));
+    }
 }
 
 #[tokio::test(start_paused = true)]
