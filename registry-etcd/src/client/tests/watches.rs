@@ -125,6 +125,25 @@ async fn compacted_history_ends_one_watch() {
     assert_eq!(batch(&mut other).await.1, 1);
 }
 
+/// W9: the stream's other watches are told that they live, and the stream is not given up.
+#[tokio::test]
+async fn w9_one_compacted_watch_silences_no_stream() {
+    let cluster = one().await;
+    let mut config = config(&cluster);
+    (config.watch_silence, config.watch_answer) = (Duration::from_millis(500), Duration::from_secs(1));
+    let session = Session::open(&config).unwrap();
+    let old = write(&session, "a/1", "1").await;
+    let new = write(&session, "a/1", "2").await;
+    cluster.ctl(&["compact", &new.to_string()]).await.unwrap();
+    let mut other = session.follow(KeyRange::prefix("b/"), new);
+    let mut feed = session.follow(KeyRange::prefix("a/"), old - 1);
+    assert!(matches!(end(&mut feed).await, FollowEnd::Compacted));
+    for _ in 0..4 {
+        live(&mut other).await;
+    }
+    assert_eq!(cluster.metrics(0).await.unwrap().watchers(), 1, "the compacted one is gone there as well");
+}
+
 #[tokio::test]
 async fn a_killed_member_is_noticed_at_once_and_nothing_is_lost_over_its_restart() {
     let cluster = one().await;

@@ -235,9 +235,12 @@ impl Mux {
 
     fn canceled(&mut self, id: u64, message: &Message) -> Option<Question> {
         let watch = self.watches.get_mut(&id)?;
-        // The server does not know it any more, so there is nothing to cancel.
+        // The server does not know it any more, so there is nothing to cancel...
         watch.stage = Stage::Asked;
         if message.compacted.is_some() {
+            // ... but here etcd 3.5 keeps it among those that are behind, and answers no question about progress until
+            // it is cancelled. Whether that is answered does not matter: the id is unknown here from now on.
+            self.requests.push_back(Request::Cancel(id));
             self.end(id, FollowEnd::Compacted);
             return None;
         }

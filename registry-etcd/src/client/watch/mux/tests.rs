@@ -166,7 +166,42 @@ fn compaction_ends_one_watch() {
     dialogue.hear(Message { canceled: true, compacted: Some(50), ..about(1) });
     assert_eq!(given(&mut feed), ["Compacted"]);
     assert!(given(&mut other).is_empty());
-    assert_eq!(dialogue.asks(), None, "the server already forgot it");
+    assert_eq!(dialogue.asks(), Some(Request::Cancel(1)), "etcd 3.5 holds progress back until then");
+    assert_eq!(dialogue.asks(), None, "once");
+}
+
+#[test]
+fn a_compacted_watch_holds_no_progress_back_whatever_the_server_answers_its_cancel() {
+    for answer in [None, Some(Message { canceled: true, ..about(1) })] {
+        let mut dialogue = Dialogue::new();
+        let mut feed = dialogue.watched(1, 10);
+        let mut other = dialogue.watched(2, 10);
+        assert!(dialogue.mux.tick(dialogue.now));
+        assert_eq!(dialogue.asks(), Some(Request::Progress), "which is not answered");
+        let compacted = Message { canceled: true, compacted: Some(50), ..about(1) };
+        dialogue.hear(compacted.clone());
+        assert_eq!(dialogue.asks(), Some(Request::Cancel(1)));
+        // Said again, as to any watch that is unknown.
+        dialogue.hear(compacted);
+        if let Some(answer) = answer {
+            dialogue.hear(answer);
+        }
+        assert_eq!(dialogue.asks(), None);
+        dialogue.now += Duration::from_millis(250);
+        assert!(dialogue.mux.tick(dialogue.now));
+        assert_eq!(dialogue.asks(), Some(Request::Progress), "again");
+        dialogue.hear(Message { cluster: CLUSTER, revision: 10, ..Message::default() });
+        assert_eq!((given(&mut feed), given(&mut other)), (vec!["Compacted".into()], vec!["p10".into()]));
+    }
+}
+
+#[test]
+fn refused_and_denied_watches_are_not_cancelled() {
+    let mut dialogue = Dialogue::new();
+    let mut feed = dialogue.watched(1, 10);
+    dialogue.hear(Message { canceled: true, reason: "etcdserver: no space".into(), ..about(1) });
+    assert_eq!(given(&mut feed).len(), 1);
+    assert_eq!(dialogue.asks(), None);
 }
 
 #[test]
