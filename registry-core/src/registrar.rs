@@ -91,7 +91,8 @@ impl Registrar {
     /// [`start_in_background`](Self::start_in_background).
     ///
     /// Errors: `InvalidArgument` before anything is sent; `AlreadyExists` when the id is alive elsewhere and the
-    /// [`TakeoverPolicy`] does not cover it; `Unavailable`; whatever else the registry refuses with.
+    /// [`TakeoverPolicy`] does not cover it; `Unavailable`; whatever else the registry refuses with, or
+    /// `Ambiguous` with that as its source when a try before may have taken effect (R6).
     ///
     /// Cancel safe: dropped half way it is as if the registrar had been dropped.
     pub async fn start(registry: Arc<dyn ServiceDiscovery>, config: RegistrarConfig) -> Result<Self> {
@@ -195,7 +196,8 @@ impl Registrar {
     /// Takes the instance out until it is resumed; its removal says `Deregistered` (H9). Idempotent.
     ///
     /// Answers within [`RegistrarConfig::deregister`]. Also after an error it is paused, and the removal is tried until
-    /// the TTL is over. A registrar that is over is as good as paused; one that drains refuses with `Closed`.
+    /// the TTL is over. One that drains refuses with `Closed`; one that is over answers as
+    /// [`deregister`](Self::deregister) does. After an `Ambiguous` the instance may live until its TTL is over.
     pub async fn pause(&self) -> Result<()> {
         self.ask(Command::Pause).await
     }
@@ -232,6 +234,13 @@ impl Registrar {
     ///
     /// Heartbeats stop first. Answers within [`RegistrarConfig::deregister`], whatever happened to other deadlines
     /// (D4). After an error it may be repeated; while the handle lives it is tried until the TTL is over anyway.
+    ///
+    /// `Ok` says that the registry knows no such instance of this owner any more (D1), also where it never had one or
+    /// another owner holds the id. Errors: the last failure, such as `Unavailable`, when the time is up; `Closed` after
+    /// [`close`](Self::close) or that of the registry; `Ambiguous` where nobody can say, and then the instance may live
+    /// until its TTL is over: nothing answered in time, the tries ended without an acknowledgement, the registration was
+    /// given up as [`Unreachable`](LostReason::Unreachable), or the registrar ended with its runtime. Of the last three
+    /// nothing is tried any more, and the answer stays.
     pub async fn deregister(&self) -> Result<()> {
         self.ask(Command::Deregister).await
     }

@@ -45,6 +45,8 @@ impl Driver {
         let (mut tickets, mut open) = (0, true);
         let mut throttle = Throttle::default();
         while !self.machine.is_gone() {
+            // Calls that are answered at once never wait, and others have their turn too.
+            tokio::task::consume_budget().await;
             let wake = self.machine.wake();
             // Answers and timers first: no stream of commands may starve a heartbeat.
             let input = tokio::select! {

@@ -62,8 +62,8 @@ pub enum RegistrarStatus {
 pub enum LostReason {
     /// The registry said so: it expired, or somebody removed it.
     NotRegistered,
-    /// No heartbeat was acknowledged for a whole TTL. It may be alive or not: nobody can say before the registry is
-    /// reached again.
+    /// No heartbeat was acknowledged for a whole TTL, or it was given up while a try to register it again had no answer.
+    /// It may be alive or not: nobody can say before the registry is reached again.
     Unreachable,
 }
 

@@ -6,8 +6,10 @@ mod ending;
 mod healing;
 mod leaving;
 mod outage;
+mod over;
 mod pausing;
 mod starting;
+mod tiny;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -82,7 +82,10 @@ impl Machine {
         if let Why::Lost(since) = entering.why
             && entering.gives_up(self.plan.lost).is_some_and(|gives_up| gives_up <= now)
         {
-            self.give_up(since, LostReason::NotRegistered);
+            // A try of unknown outcome may have brought it back.
+            let doubt = entering.ambiguous;
+            let reason = if doubt { LostReason::Unreachable } else { LostReason::NotRegistered };
+            self.give_up(since, reason);
             return true;
         }
         if entering.at > now {
@@ -147,6 +150,13 @@ impl Machine {
                 }
             }
             _ if error.is_retryable() => entering.ambiguous |= leaves_doubt(&error),
+            _ if first && entering.ambiguous => {
+                // R6: what came of the try before is unknown, whatever this one says.
+                let why = "it was refused after a try that may have taken effect";
+                let error =
+                    Error::new(ErrorKind::Ambiguous, why).with_operation("register").with_source(error);
+                self.gone(RegistrarStatus::Refused { error });
+            }
             _ if first => self.gone(RegistrarStatus::Refused { error }),
             // What ends a first registration does not end a loop that once worked (H4).
             _ => self.body.fail(version, &error, now),

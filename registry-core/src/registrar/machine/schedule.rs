@@ -8,6 +8,9 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::ttl::Ttl;
 
+/// The least time between two calls, however short the TTL: a timer knows no less.
+const LEAST: Duration = Duration::from_millis(1);
+
 /// The rhythm of a registration under a granted TTL.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
@@ -19,7 +22,8 @@ impl Pace {
     pub(super) fn new(granted: Ttl, configured: Option<Duration>) -> Self {
         // What was configured beside another TTL than the granted one must not let it expire in between.
         let configured = configured.filter(|interval| *interval < granted.get());
-        Self { ttl: granted.get(), interval: configured.unwrap_or(granted.interval()) }
+        let interval = configured.unwrap_or(granted.interval()).max(LEAST);
+        Self { ttl: granted.get(), interval }
     }
 
     /// The time between heartbeats.
@@ -29,7 +33,7 @@ impl Pace {
 
     /// How long one heartbeat may take.
     pub(super) fn attempt(self) -> Duration {
-        (self.ttl / 6).min(Duration::from_secs(2))
+        (self.ttl / 6).min(Duration::from_secs(2)).max(LEAST)
     }
 
     /// When the heartbeat after one that was sent at `sent` goes out: early by up to a tenth, never late.
@@ -37,16 +41,16 @@ impl Pace {
         sent + self.interval.mul_f64(1.0 - rng.f64() / 10.0)
     }
 
-    /// The delay before each of the first two retries: well inside TTL/12, and short enough that a process that was
+    /// The delay before each of the first two retries: well inside TTL/12 (or 1 ms), and short enough that a process that was
     /// stopped is back within a second (A4).
     pub(super) fn quick_retry(self, rng: &mut Rng) -> Duration {
-        let most = (self.ttl / 16).min(Duration::from_millis(500));
+        let most = (self.ttl / 16).min(Duration::from_millis(500)).max(LEAST);
         most.mul_f64(f64::midpoint(1.0, rng.f64()))
     }
 
     /// The delays after those: full jitter up to TTL/3, or up to the interval where that is shorter.
     pub(super) fn backoff(self, rng: &mut Rng) -> Backoff {
-        let floor = (self.ttl / 12).min(Duration::from_millis(100));
+        let floor = (self.ttl / 12).min(Duration::from_millis(100)).max(LEAST);
         Backoff::seeded(floor, self.interval.min(self.ttl / 3), rng.u64(..))
     }
 
@@ -65,21 +69,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn h5_every_delay_keeps_its_bound(millis in 1_u64..86_400_000, part in 1_u64..100, seed: u64) {
-            let ttl = Duration::from_millis(millis);
+        fn h5_every_delay_keeps_its_bound(micros in 1_u64..86_400_000_000, tiny: bool, part in 1_u64..100, seed: u64) {
+            let ttl = Duration::from_micros(if tiny { 1 + micros % 20_000 } else { micros });
             let configured = ttl.mul_f64(Duration::from_millis(part).as_secs_f64() * 9.9);
             for interval in [None, Some(configured)] {
                 let pace = Pace::new(Ttl::new(ttl).unwrap(), interval);
                 let mut rng = Rng::with_seed(seed);
-                prop_assert_eq!(pace.interval(), interval.unwrap_or(ttl / 3));
-                prop_assert!(pace.attempt() <= ttl / 6 && pace.attempt() <= Duration::from_secs(2));
+                prop_assert_eq!(pace.interval(), interval.unwrap_or(ttl / 3).max(LEAST));
+                prop_assert!(LEAST <= pace.attempt() && pace.attempt() <= (ttl / 6).max(LEAST) && pace.attempt() <= Duration::from_secs(2));
                 let sent = Instant::now();
                 let mut backoff = pace.backoff(&mut rng);
                 for _ in 0..20 {
                     let next = pace.next_beat(sent, &mut rng) - sent;
                     prop_assert!(pace.interval().mul_f64(0.899) <= next && next <= pace.interval());
-                    prop_assert!(pace.quick_retry(&mut rng) <= ttl / 12);
-                    prop_assert!(backoff.next() <= (ttl / 3).max(ttl / 12));
+                    let (quick, slow) = (pace.quick_retry(&mut rng), backoff.next());
+                    prop_assert!(LEAST / 2 <= quick && quick <= (ttl / 12).max(LEAST));
+                    prop_assert!(LEAST <= slow && slow <= (ttl / 3).max(ttl / 12).max(LEAST));
                     prop_assert!(pace.relapse(&mut rng) <= pace.interval().max(Duration::from_secs(1)) / 2);
                 }
             }

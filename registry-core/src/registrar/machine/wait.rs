@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use super::leave::{Then, Undo};
 use super::{Action, Machine, Phase};
 use crate::error::{Error, ErrorKind, Result};
-use crate::registrar::status::RegistrarStatus;
+use crate::registrar::status::{LostReason, RegistrarStatus};
 
 /// Who waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,25 +76,29 @@ impl Machine {
     }
 
     fn written(&self, version: u64) -> Option<Result<()>> {
+        if self.body.acked() >= version {
+            return Some(Ok(()));
+        }
         match &self.phase {
-            _ if self.body.acked() >= version => Some(Ok(())),
             // Kept for when it is resumed.
             Phase::Paused(_) => Some(Ok(())),
             Phase::Leaving(leaving) if matches!(leaving.then(), Then::End(_)) => {
                 Some(Err(Error::not_registered("it is being deregistered")))
             }
             Phase::Gone(status) => Some(Err(ended(status))),
-            _ => self.body.failure(version).cloned().map(Err),
+            Phase::Idle | Phase::Entering(_) | Phase::Held | Phase::Draining(_) | Phase::Leaving(_) => {
+                self.body.failure(version).cloned().map(Err)
+            }
         }
     }
 
     fn away(&self) -> Option<Result<()>> {
         match &self.phase {
             Phase::Paused(Undo::Nothing) => Some(Ok(())),
-            Phase::Paused(_) => Some(Err(self.late(Goal::Away))),
+            Phase::Paused(Undo::Await | Undo::Ask | Undo::Lease(_)) => Some(Err(self.late(Goal::Away))),
             Phase::Leaving(leaving) if !leaving.resumes() => None,
             Phase::Gone(status) => Some(away(status)),
-            _ => {
+            Phase::Idle | Phase::Entering(_) | Phase::Held | Phase::Draining(_) | Phase::Leaving(_) => {
                 let why = "it was resumed before its removal was acknowledged";
                 Some(Err(Error::new(ErrorKind::Ambiguous, why)))
             }
@@ -108,32 +112,61 @@ impl Machine {
                 let why = "it could not be registered in time";
                 Error::unavailable(why).with_operation("register").with_source(error.clone())
             }
-            (_, Some(error)) => error.clone(),
             (Goal::Registered, None) => Error::unavailable("no answer in time").with_operation("register"),
-            (_, None) => Error::new(ErrorKind::Ambiguous, "no answer in time"),
+            (Goal::Registered | Goal::Written(_) | Goal::Drained | Goal::Away | Goal::Over, Some(error)) => {
+                error.clone()
+            }
+            (Goal::Written(_) | Goal::Drained | Goal::Away | Goal::Over, None) => {
+                Error::new(ErrorKind::Ambiguous, "no answer in time")
+            }
         }
     }
 }
 
-/// Why nothing can be had of a registrar that is over.
+/// Why nothing can be had of a registrar that is over. One that stands otherwise ended with its runtime.
 pub(in crate::registrar) fn ended(status: &RegistrarStatus) -> Error {
     match status {
         RegistrarStatus::Refused { error } => error.clone(),
         RegistrarStatus::Fenced => Error::new(ErrorKind::Fenced, "another owner holds the id"),
-        RegistrarStatus::Lost { .. } => Error::not_registered("the registration was lost and given up"),
+        RegistrarStatus::Lost { gave_up: true, .. } => {
+            Error::not_registered("the registration was lost and given up")
+        }
         RegistrarStatus::Deregistered { .. } => Error::not_registered("it was deregistered"),
-        _ => Error::new(ErrorKind::Closed, "the registrar was closed"),
+        RegistrarStatus::Closed => Error::new(ErrorKind::Closed, "the registrar was closed"),
+        RegistrarStatus::Registering
+        | RegistrarStatus::Registered { .. }
+        | RegistrarStatus::Lost { gave_up: false, .. }
+        | RegistrarStatus::Paused
+        | RegistrarStatus::Draining
+        | RegistrarStatus::Leaving => Error::new(ErrorKind::Closed, "the registrar ended with its runtime"),
     }
 }
 
-/// Whether the instance of a registrar that is over is known to be away.
+/// Whether the instance of a registrar that is over is known to be away (D1): only what the registry said counts.
 pub(in crate::registrar) fn away(status: &RegistrarStatus) -> Result<()> {
-    match status {
-        RegistrarStatus::Closed => Err(ended(status)),
-        RegistrarStatus::Deregistered { acknowledged: false } => {
-            let why = "no try to remove it was acknowledged: it expires by its TTL";
-            Err(Error::new(ErrorKind::Ambiguous, why).with_operation("deregister"))
+    let why = match status {
+        RegistrarStatus::Deregistered { acknowledged: true }
+        | RegistrarStatus::Fenced
+        | RegistrarStatus::Lost { gave_up: true, reason: LostReason::NotRegistered, .. } => return Ok(()),
+        // Refused after a try of unknown outcome, which may stand.
+        RegistrarStatus::Refused { error } if *error.kind() == ErrorKind::Ambiguous => {
+            "it was refused after a try that may have registered it: it may live until its TTL"
         }
-        _ => Ok(()),
-    }
+        RegistrarStatus::Refused { .. } => return Ok(()),
+        RegistrarStatus::Closed => return Err(ended(status).with_operation("deregister")),
+        RegistrarStatus::Deregistered { acknowledged: false } => {
+            "no try to remove it was acknowledged: it expires by its TTL"
+        }
+        RegistrarStatus::Lost { gave_up: true, reason: LostReason::Unreachable, .. } => {
+            "it was given up while the registry could not be reached: it may live until its TTL"
+        }
+        RegistrarStatus::Registering
+        | RegistrarStatus::Registered { .. }
+        | RegistrarStatus::Lost { gave_up: false, .. }
+        // It may have been paused without an acknowledgement.
+        | RegistrarStatus::Paused
+        | RegistrarStatus::Draining
+        | RegistrarStatus::Leaving => "the registrar ended with its runtime: it may live until its TTL",
+    };
+    Err(Error::new(ErrorKind::Ambiguous, why).with_operation("deregister"))
 }

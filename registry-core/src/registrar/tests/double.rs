@@ -73,6 +73,8 @@ struct State {
     closed: bool,
     /// Living ones stay although their TTL is over: a leader that was elected anew prolongs.
     merciful: bool,
+    /// Calls never wait: each keeps its thread busy this long.
+    busy: Option<Duration>,
     faults: HashMap<&'static str, VecDeque<Fault>>,
     calls: Vec<(&'static str, Instant)>,
     bodies: Vec<InstanceSpec>,
@@ -99,6 +101,7 @@ impl Double {
             link: Link::Up,
             closed: false,
             merciful: false,
+            busy: None,
             faults: HashMap::new(),
             calls: Vec::new(),
             bodies: Vec::new(),
@@ -119,6 +122,11 @@ impl Double {
 
     pub(super) fn merciful(&self) {
         self.state().merciful = true;
+    }
+
+    /// From now on calls are answered without ever waiting, after keeping their thread busy for `time`.
+    pub(super) fn busy(&self, time: Duration) {
+        self.state().busy = Some(time);
     }
 
     /// What becomes of the next call of `operation` that has no fate yet.
@@ -176,15 +184,22 @@ impl Double {
 
     /// What every call goes through: written down, delayed, and perhaps ended here.
     async fn arrive(&self, operation: &'static str) -> Result<Option<Fault>> {
-        let (fault, link) = {
+        let (fault, link, busy) = {
             let mut state = self.state();
             state.calls.push((operation, Instant::now()));
             if state.closed {
                 return Err(Error::closed());
             }
-            (state.faults.get_mut(operation).and_then(VecDeque::pop_front), state.link)
+            (state.faults.get_mut(operation).and_then(VecDeque::pop_front), state.link, state.busy)
         };
-        sleep(Duration::from_millis(1)).await;
+        if let Some(busy) = busy {
+            let until = Instant::now() + busy;
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+        } else {
+            sleep(Duration::from_millis(1)).await;
+        }
         match (link, &fault) {
             (Link::Down, _) => Err(Error::unavailable("refused")),
             (Link::Silent, _) | (_, Some(Fault::Hang)) => std::future::pending().await,
