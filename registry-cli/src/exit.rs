@@ -110,7 +110,9 @@ pub(crate) fn code(outcome: Outcome) -> ExitCode {
         Err(failure) => failure,
     };
     eprintln!("error: {}", plain(&failure.message));
-    for cause in &failure.causes {
+    let mut causes = failure.causes;
+    causes.dedup();
+    for cause in &causes {
         eprintln!("  because: {}", plain(cause));
     }
     if let Some(next) = &failure.next {

@@ -35,5 +35,7 @@ pub(super) async fn run(registry: &Registry, output: Output, asked: Disable) -> 
 /// Who does this, as far as the shell knows.
 fn user() -> String {
     let named = ["USER", "LOGNAME"].into_iter().find_map(|variable| std::env::var(variable).ok());
-    named.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
+    // A container has neither as a rule.
+    let number = || format!("user {}", rustix::process::getuid().as_raw());
+    named.filter(|name| !name.is_empty()).unwrap_or_else(number)
 }

@@ -24,7 +24,10 @@ pub(super) async fn run(
     let mut child = Child::start(command)?;
     if command.wait {
         tokio::select! {
-            code = child.wait() => return code,
+            code = child.wait() => {
+                eprintln!("registryctl: the command ended before it accepted connections: it was never registered");
+                return code;
+            }
             signal = signals.next() => return end(&mut child, signal, signals).await,
             () = listening::all(command.addresses) => {}
         }

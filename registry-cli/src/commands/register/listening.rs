@@ -10,7 +10,7 @@ use crate::args::Address;
 const ATTEMPT: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
 /// When to wonder aloud.
-const LONG: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(2);
 
 pub(super) async fn accepts(address: &Address) -> bool {
     matches!(timeout(ATTEMPT, TcpStream::connect(address.authority())).await, Ok(Ok(_)))
