@@ -6,7 +6,7 @@ mod register;
 mod update;
 
 pub(crate) use self::leave::Leave;
-pub(crate) use self::register::Register;
+pub(crate) use self::register::{Register, Takes};
 pub(crate) use self::update::{Update, Writes, Written};
 
 use registry_core::{Error, ErrorKind};

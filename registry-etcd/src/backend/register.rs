@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::Inner;
 use super::look::read;
-use super::plan::Register;
+use super::plan::{Register, Takes};
 use super::standing::{ClaimAt, RecordAt, Standing, found};
 use crate::client::{Granted, LeaseId, TxnAnswer};
 use crate::lease::{Held, Own, Put, keep_watch};
@@ -61,20 +61,18 @@ impl Inner {
             let why = format!("etcd granted a TTL of {granted:?} where {asked} was asked for");
             return Err(Error::new(ErrorKind::Internal, why));
         }
-        let mut replaced = None;
-        let mut answer = self.session.txn(plan.first()).await.map_err(ran_out)?;
-        for _ in 0..ROUNDS {
+        let mut step = Takes { txn: plan.first(), replaced: None };
+        for _ in 0..=ROUNDS {
+            let answer = self.session.txn(step.txn).await.map_err(ran_out)?;
             if answer.succeeded {
-                if let Some(old) = replaced {
+                if let Some(old) = step.replaced {
                     self.give_back(old).await;
                 }
                 return Ok(answer.revision);
             }
-            let takes = plan.next(&self.standing(plan, answer).await?)?;
-            replaced = takes.replaced;
-            answer = self.session.txn(takes.txn).await.map_err(ran_out)?;
+            step = plan.next(&self.standing(plan, answer).await?)?;
         }
-        if answer.succeeded { Ok(answer.revision) } else { Err(contended()) }
+        Err(contended())
     }
 
     /// What a refused step found, and the record that the claim names where that is another one.
