@@ -116,11 +116,15 @@ impl Inner {
         lease.handle::<Held>().filter(|held| Arc::ptr_eq(&held.home, &self.home)).map(|held| &held.own)
     }
 
-    /// Revokes a lease that is of no use any more. Where that fails it runs out by itself.
     async fn give_back(&self, lease: LeaseId) {
-        if let Err(error) = self.session.revoke(lease).await {
-            tracing::debug!(%lease, %error, "a lease that is not needed any more is left to run out");
-        }
+        give_back(&self.session, lease).await;
+    }
+}
+
+/// Revokes a lease that is of no use any more. Where that fails it runs out by itself.
+async fn give_back(session: &Session, lease: LeaseId) {
+    if let Err(error) = session.revoke(lease).await {
+        tracing::debug!(%lease, %error, "a lease that is not needed any more is left to run out");
     }
 }
 

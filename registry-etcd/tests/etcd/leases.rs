@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use futures::future::{FutureExt, join_all};
-use registry_core::{ErrorKind, OwnerToken, ServiceDiscovery, Takeover};
+use registry_core::{ErrorKind, Override, OverrideStatus, OwnerToken, ServiceDiscovery, Takeover};
 use registry_testkit::etcd::EtcdCluster;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{Bench, demo, ids, register, spec, ttl, until};
+use crate::support::{Bench, demo, id, ids, register, service, spec, ttl, until};
 
 #[tokio::test]
 async fn r8_updates_repeats_refusals_and_takeovers_leave_one_lease() {
@@ -62,6 +62,48 @@ async fn c1_a_call_that_is_never_polled_again_does_nothing_by_itself() {
     assert!(polled_once.is_none());
     sleep(Duration::from_millis(50)).await;
     assert_eq!(ids(&bench.registry).await, ["warm"]);
+}
+
+#[tokio::test]
+async fn c1_overrides_dropped_at_any_await_leave_no_lease() {
+    let bench = Bench::start().await;
+    let set = async |value| bench.registry.set_override(&service("demo"), &id("a"), value).await;
+    let lasting = || {
+        let year = Duration::from_hours(365 * 24);
+        Some(Override::status(OverrideStatus::Disabled, "me", "test").lasting(year))
+    };
+    set(lasting()).await.unwrap();
+    let mut dropped = 0;
+    for step in 0..60 {
+        if timeout(Duration::from_micros(step * 40), set(lasting())).await.is_err() {
+            dropped += 1;
+        }
+    }
+    assert!(dropped > 0, "nothing was dropped");
+    until("one lease is left, with its key", || async {
+        let leases = bench.leases().await;
+        (leases.len() == 1 && bench.keys().await.len() == 1).then_some(())
+    })
+    .await;
+    set(None).await.unwrap();
+    assert_eq!((bench.leases().await.len(), bench.keys().await.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn c1_takeovers_dropped_at_any_await_leave_leases_that_die() {
+    let bench = Bench::start().await;
+    register(&bench.registry, "a").await;
+    let mut dropped = 0;
+    for step in 0..40 {
+        let takes =
+            demo("a").with_ttl(ttl(1)).with_takeover(Takeover::Always).with_owner(OwnerToken::random());
+        if timeout(Duration::from_micros(step * 60), bench.registry.register(takes)).await.is_err() {
+            dropped += 1;
+        }
+    }
+    assert!(dropped > 0, "nothing was dropped");
+    until("all of it has died", || async { bench.leases().await.is_empty().then_some(()) }).await;
+    assert_eq!(bench.keys().await, [""; 0]);
 }
 
 #[tokio::test]
