@@ -141,15 +141,15 @@ impl EtcdConfig {
             ("watch_silence", self.watch_silence),
             ("watch_answer", self.watch_answer),
         ] {
-            if value < Duration::from_millis(1) || value > Duration::from_hours(1) {
-                return Err(Error::invalid(field, format!("{value:?} is not between 1 ms and 1 h")));
-            }
+            check_wait(field, value)?;
         }
-        if let Some(ping) = self.http2_ping
-            && (ping.is_zero() || (ping < SHORTEST_PING && !self.http2_ping_fast))
-        {
-            let why = format!("etcd ends quiet streams that are pinged each {ping:?}: 5 s is the least");
-            return Err(Error::invalid("http2_ping", why));
+        self.watch.check()?;
+        if let Some(ping) = self.http2_ping {
+            check_wait("http2_ping", ping)?;
+            if ping < SHORTEST_PING && !self.http2_ping_fast {
+                let why = format!("etcd ends quiet streams that are pinged each {ping:?}: 5 s is the least");
+                return Err(Error::invalid("http2_ping", why));
+            }
         }
         if self.page_size == 0 {
             return Err(Error::invalid("page_size", "a page holds at least one key"));
@@ -229,6 +229,14 @@ impl TlsConfig {
         self.domain = Some(domain.into());
         self
     }
+}
+
+/// A wait of zero would spin, and one beyond all measure overflows the clock.
+fn check_wait(field: &str, wait: Duration) -> Result<()> {
+    if wait < Duration::from_millis(1) || wait > Duration::from_hours(1) {
+        return Err(Error::invalid(field, format!("{wait:?} is not between 1 ms and 1 h")));
+    }
+    Ok(())
 }
 
 fn check_prefix(prefix: &str) -> Result<()> {

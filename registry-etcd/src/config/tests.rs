@@ -56,7 +56,14 @@ fn pings_that_kill_quiet_streams_are_refused_unless_the_server_allows_them() {
     config.http2_ping_fast = false;
     config.http2_ping = Some(Duration::from_secs(5));
     config.check().unwrap();
+    config.http2_ping_fast = true;
+    for ping in [Duration::ZERO, Duration::from_micros(999), Duration::from_secs(3_601), Duration::MAX] {
+        config.http2_ping = Some(ping);
+        assert_eq!(field(config.check()), "http2_ping", "{ping:?}");
+    }
 }
+
+type Field = fn(&mut EtcdConfig) -> &mut Duration;
 
 #[test]
 fn bad_fields_are_named() {
@@ -70,8 +77,23 @@ fn bad_fields_are_named() {
         config.prefix = prefix.to_owned();
         assert_eq!(field(config.check()), "prefix", "{prefix:?}");
     }
-    assert_eq!(bad(|c| c.call_timeout = Duration::ZERO), "call_timeout");
-    assert_eq!(bad(|c| c.watch_silence = Duration::MAX), "watch_silence");
+    for wait in [Duration::ZERO, Duration::from_micros(999), Duration::from_secs(3_601), Duration::MAX] {
+        let fields: [(&str, Field); 6] = [
+            ("connect_timeout", |c| &mut c.connect_timeout),
+            ("call_timeout", |c| &mut c.call_timeout),
+            ("list_timeout", |c| &mut c.list_timeout),
+            ("tcp_keepalive", |c| &mut c.tcp_keepalive),
+            ("watch_silence", |c| &mut c.watch_silence),
+            ("watch_answer", |c| &mut c.watch_answer),
+        ];
+        for (name, of) in fields {
+            let mut config = EtcdConfig::new(["a"]);
+            *of(&mut config) = wait;
+            assert_eq!(field(config.check()), name, "{wait:?}");
+        }
+    }
+    assert_eq!(bad(|c| c.watch.backoff_floor = Duration::ZERO), "watch.backoff_floor");
+    assert_eq!(bad(|c| c.watch.silence = Duration::MAX), "watch.silence");
     assert_eq!(bad(|c| c.page_size = 0), "page_size");
     assert_eq!(
         bad(|c| c.auth = Some(Credentials { user: String::new(), password: Secret::default() })),
