@@ -184,9 +184,13 @@ impl ServiceDiscovery for EtcdRegistry {
         self.hub.close().await;
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
-        let share = self.share.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(share) = share {
-            Share::end(share).await;
+        {
+            // Let go of under the lock: whoever else closes finds the session ended, and waits for it too.
+            let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(share.take());
+        }
+        if self.inner.session.has_ended() {
+            self.inner.session.close().await;
         }
     }
 }

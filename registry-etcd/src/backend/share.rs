@@ -18,17 +18,11 @@ impl Share {
     pub(super) fn session(&self) -> &Session {
         &self.session
     }
-
-    /// Lets go of it; the last one closes the session.
-    pub(super) async fn end(share: Arc<Self>) {
-        if let Some(last) = Arc::into_inner(share) {
-            last.session.close().await;
-        }
-    }
 }
 
 impl Drop for Share {
-    /// A registry that is dropped and not closed leaves no stream either, whoever still holds one of its watches.
+    /// The last registry lets go of it, whoever still holds one of its watches. One that is closed waits for the end as
+    /// well.
     fn drop(&mut self) {
         self.session.abandon();
     }

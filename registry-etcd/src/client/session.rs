@@ -104,7 +104,12 @@ impl Session {
         self.0.watches.clear();
     }
 
-    /// The same without waiting for it, whoever still holds a clone.
+    /// Whether it was closed or abandoned.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.core.tasks.has_ended()
+    }
+
+    /// The same as [`close`](Self::close) without waiting for it, whoever still holds a clone.
     pub(crate) fn abandon(&self) {
         drop(self.0.core.tasks.guard());
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::join_all;
 use futures::stream::{iter, select_all};
-use registry_core::{InstanceSpec, Query, Registration, ServiceDiscovery, Targets, WatchItem};
+use registry_core::{InstanceSpec, Query, Registration, ServiceDiscovery, Takeover, Targets, WatchItem};
+use registry_etcd::{EtcdConfig, EtcdRegistry};
+use registry_testkit::etcd::EtcdCluster;
 use tokio::time::{Instant, timeout};
 
 use crate::support::{Bench, PATIENCE, demo, id, ids, service, spec, ttl, until};
@@ -125,4 +127,24 @@ async fn a_registry_that_is_dropped_leaves_no_stream_behind() {
     .await;
     assert_eq!(ids(&bench.registry).await, ["a"], "dropping a handle deregisters nothing");
     drop(registered);
+}
+
+/// C3: all of the runtime's tasks are gone when any of them returns, not only the first.
+#[tokio::test]
+async fn c3_whoever_closes_waits_for_the_end() {
+    let cluster = EtcdCluster::builder().start().await.unwrap();
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    for _ in 0..10 {
+        let registry = EtcdRegistry::open(&EtcdConfig::new(cluster.endpoints())).unwrap();
+        let registered = registry.register(demo("a").with_takeover(Takeover::Always)).await.unwrap();
+        registry.heartbeat(&registered.lease).await.unwrap();
+        let mut watch = registry.watch(&Query::new(service("demo"))).unwrap();
+        watch.next().await.unwrap().unwrap();
+        let close = async || {
+            registry.close().await;
+            tasks()
+        };
+        assert_eq!(join_all([close(), close(), close()]).await, [before; 3]);
+    }
 }
