@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use futures::FutureExt;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -14,6 +15,7 @@ use crate::name::ServiceName;
 use crate::names::NamesFeed;
 use crate::query::Query;
 use crate::recover::{Ends, Recover, Sink, Upstream};
+use crate::shared_task::{Needed, SharedTask};
 use crate::source::WatchSource;
 use crate::stream::{ServicesStream, WatchEnd, WatchStream};
 use crate::sync::lock;
@@ -52,6 +54,7 @@ struct Open {
 /// A feed, its task, and how many hold it.
 struct Watched<F> {
     feed: Arc<Mutex<F>>,
+    task: SharedTask,
     holders: Arc<AtomicUsize>,
     cancel: CancellationToken,
 }
@@ -82,12 +85,15 @@ impl WatchHub {
                 let source = Arc::clone(&self.shared.source);
                 let upstream = ServiceUpstream { source, service: service.clone() };
                 let feed = Feed::new(service.clone(), self.shared.config.queue);
-                let watched = self.start(&runtime, upstream, feed);
+                let watched = self.start(upstream, feed);
                 open.services.entry(service.clone()).insert_entry(watched).into_mut()
             }
         };
-        let guard =
-            Leave { shared: Arc::clone(&self.shared), what: Some(service.clone()), of: watched.hold() };
+        let guard = Leave {
+            shared: Arc::clone(&self.shared),
+            what: Some(service.clone()),
+            of: watched.hold(&runtime),
+        };
         Ok(lock(&watched.feed).subscribe(query.version.as_ref(), Box::new(guard)))
     }
 
@@ -101,10 +107,10 @@ impl WatchHub {
             Some(watched) if !lock(&watched.feed).is_ended() => watched,
             names => {
                 let upstream = NamesUpstream { source: Arc::clone(&self.shared.source) };
-                names.insert(self.start(&runtime, upstream, NamesFeed::new()))
+                names.insert(self.start(upstream, NamesFeed::new()))
             }
         };
-        let guard = Leave { shared: Arc::clone(&self.shared), what: None, of: watched.hold() };
+        let guard = Leave { shared: Arc::clone(&self.shared), what: None, of: watched.hold(&runtime) };
         Ok(lock(&watched.feed).subscribe(Box::new(guard)))
     }
 
@@ -126,7 +132,7 @@ impl WatchHub {
     }
 
     /// Follows `upstream` into `feed` until that is denied, or nobody holds it any more.
-    fn start<U, F>(&self, runtime: &Handle, upstream: U, feed: F) -> Watched<F>
+    fn start<U, F>(&self, upstream: U, feed: F) -> Watched<F>
     where
         U: Upstream + 'static,
         F: Send + 'static,
@@ -134,13 +140,15 @@ impl WatchHub {
     {
         let feed = Arc::new(Mutex::new(feed));
         let cancel = self.shared.closing.child_token();
-        let config = self.shared.config.clone();
-        let (followed, cancelled) = (EndOnDrop(Arc::clone(&feed)), cancel.clone());
-        let task = async move {
-            cancelled.run_until_cancelled(Recover::new(&upstream, &*followed.0, &config).run()).await;
+        let (upstream, config) = (Arc::new(upstream), self.shared.config.clone());
+        let (followed, ended) = (Arc::clone(&feed), Arc::clone(&feed));
+        let work = move || {
+            let (upstream, feed, config) = (Arc::clone(&upstream), Arc::clone(&followed), config.clone());
+            async move { Recover::new(&*upstream, &*feed, &config).run().await }.boxed()
         };
-        self.shared.tasks.spawn_on(task, runtime);
-        Watched { feed, holders: Arc::default(), cancel }
+        let ended = move || ended.end(WatchEnd::Closed);
+        let task = SharedTask::new(self.shared.tasks.clone(), cancel.clone(), work, ended);
+        Watched { feed, task, holders: Arc::default(), cancel }
     }
 }
 
@@ -157,22 +165,18 @@ impl Shared {
 }
 
 impl<F> Watched<F> {
-    fn hold(&self) -> Holder {
+    fn hold(&self, runtime: &Handle) -> Holder {
         self.holders.fetch_add(1, Ordering::Relaxed);
-        Holder { holders: Arc::clone(&self.holders), cancel: self.cancel.clone() }
-    }
-}
-
-/// Ends the watches of a feed that nobody follows any more, also where the runtime took the task down.
-struct EndOnDrop<E: Ends>(Arc<E>);
-
-impl<E: Ends> Drop for EndOnDrop<E> {
-    fn drop(&mut self) {
-        self.0.end(WatchEnd::Closed);
+        Holder {
+            holders: Arc::clone(&self.holders),
+            cancel: self.cancel.clone(),
+            _needed: self.task.need(runtime),
+        }
     }
 }
 
 struct Holder {
+    _needed: Needed,
     holders: Arc<AtomicUsize>,
     cancel: CancellationToken,
 }

@@ -35,6 +35,7 @@ mod recover;
 mod registrar;
 mod registration;
 mod revision;
+mod shared_task;
 mod snapshot;
 mod source;
 mod stream;
@@ -72,6 +73,7 @@ pub use crate::registrar::{
 };
 pub use crate::registration::{Beat, Limits, Registered, Registration, Takeover};
 pub use crate::revision::{Lineage, Revision};
+pub use crate::shared_task::{Needed, SharedTask};
 pub use crate::snapshot::{LeftOut, Rejected, Services, Slot, Snapshot};
 pub use crate::source::{
     Batch, Digest, DigestKey, Follow, FollowEnd, Followed, RawEvent, RawServices, RawState, Record,

@@ -82,8 +82,9 @@ impl<'a, U: Upstream, S: Sink<U>> Recover<'a, U, S> {
     }
 
     pub(crate) async fn run(mut self) {
-        // Before anything was listed the reason is never told: the first list is a snapshot.
-        let mut list = Some(ResyncReason::Recovered);
+        // Begun anew on another runtime it goes on where it was. Before anything was listed the reason is never told:
+        // the first list is a snapshot.
+        let mut list = self.sink.position().is_none().then_some(ResyncReason::Recovered);
         loop {
             if let Some(reason) = list {
                 match self.upstream.list().await {

@@ -103,17 +103,17 @@ impl Limits {
     pub fn check(&self, id: &InstanceId, instance: &InstanceSpec) -> Result<Vec<u8>> {
         instance.check()?;
         let encoded = record::encode(id, instance)?;
+        if encoded.len() > self.record {
+            let kind = ErrorKind::TooLarge { limit: self.record, actual: encoded.len() };
+            let why = format!("the record measures {} bytes, {} is the most", encoded.len(), self.record);
+            return Err(Error::new(kind, why));
+        }
         // What is acknowledged must be readable (R2): fields in `unknown` that the schema knows, or nested too deep.
         let slot = Slot::new(id.clone(), instance.version.clone());
         let read = record::decode(&slot, &encoded);
         if !read.is_ok_and(|read| read.instance == *instance) {
             let why = "holds a field that the schema knows, or one nested too deep: no reader would take it";
             return Err(Error::invalid("unknown", why));
-        }
-        if encoded.len() > self.record {
-            let kind = ErrorKind::TooLarge { limit: self.record, actual: encoded.len() };
-            let why = format!("the record measures {} bytes, {} is the most", encoded.len(), self.record);
-            return Err(Error::new(kind, why));
         }
         Ok(encoded)
     }

@@ -128,7 +128,7 @@ impl ServiceDiscovery for MemoryRegistry {
         let operation = |error: Error| error.with_operation("register").with_target("memory:");
         let store = self.store("register")?;
         store.config.limits.check(&registration.id, &registration.instance).map_err(operation)?;
-        store.timer.ensure(store);
+        store.timer.ensure();
         let now = Instant::now();
         let (id, ttl) = (registration.id.clone(), registration.ttl.unwrap_or(self.handle.ttl));
         let entry = self.entry(&registration.service);
@@ -187,7 +187,7 @@ impl ServiceDiscovery for MemoryRegistry {
         if let Some(value) = &value {
             value.check().map_err(|error| error.with_operation("set_override").with_target("memory:"))?;
         }
-        store.timer.ensure(store);
+        store.timer.ensure();
         Ok(self.entry(service).lock(self.space(), store.now()).set_override(id, value))
     }
 
@@ -211,10 +211,10 @@ impl ServiceDiscovery for MemoryRegistry {
 
     fn watch(&self, query: &Query) -> Result<WatchStream> {
         let store = self.store("watch")?;
-        current_runtime("watch")?;
-        store.timer.ensure(store);
+        let needed = store.timer.need(&current_runtime("watch")?);
         let entry = self.entry(&query.service);
-        let stream = entry.lock(self.space(), store.now()).watch(self.handle.id, query.version.as_ref());
+        let stream =
+            entry.lock(self.space(), store.now()).watch(self.handle.id, query.version.as_ref(), needed);
         if self.handle.closing.is_cancelled() {
             // Closed meanwhile: the watches were ended before this one was there.
             entry.lock(self.space(), store.now()).end_watches(self.handle.id);
@@ -234,10 +234,9 @@ impl ServiceDiscovery for MemoryRegistry {
 
     fn watch_services(&self) -> Result<ServicesStream> {
         let store = self.store("watch_services")?;
-        current_runtime("watch_services")?;
-        store.timer.ensure(store);
+        let needed = store.timer.need(&current_runtime("watch_services")?);
         store.expire();
-        let stream = self.space().names().subscribe(Box::new(()));
+        let stream = self.space().names().subscribe(Box::new(needed));
         Ok(ServicesStream::new(stream.take_until(self.handle.closing.clone().cancelled_owned())))
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use registry_core::{
-    Batch, Error, ErrorKind, Feed, Generation, InstanceId, InstanceSpec, LeaseRef, Merged, Override,
+    Batch, Error, ErrorKind, Feed, Generation, InstanceId, InstanceSpec, LeaseRef, Merged, Needed, Override,
     OwnerToken, RawEvent, Record, Registration, RemoveReason, Result, Revision, ServiceName, ServicesBatch,
     Slot, Snapshot, StoredOverride, Ttl, Version, WatchEnd, WatchStream,
 };
@@ -179,9 +179,9 @@ impl Locked<'_> {
         Some(made)
     }
 
-    /// A watch of the handle with this number.
-    pub(crate) fn watch(&mut self, handle: u64, version: Option<&Version>) -> WatchStream {
-        self.state.feed.subscribe_of(handle, version, Box::new(()))
+    /// A watch of the handle with this number, which needs the timer as long as it is there.
+    pub(crate) fn watch(&mut self, handle: u64, version: Option<&Version>, timer: Needed) -> WatchStream {
+        self.state.feed.subscribe_of(handle, version, Box::new(timer))
     }
 
     /// Ends the watches of the handle with this number.

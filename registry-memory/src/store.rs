@@ -71,9 +71,9 @@ impl Store {
             due: Mutex::default(),
             earlier: Notify::new(),
         };
-        Arc::new(Self {
+        Arc::new_cyclic(|store| Self {
             config,
-            timer: Timer::default(),
+            timer: Timer::new(store.clone()),
             spaces: DashMap::new(),
             core: Arc::new(core),
             open_handles: AtomicUsize::new(0),

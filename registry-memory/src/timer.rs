@@ -1,11 +1,14 @@
 //! The task that evicts on time, and sweeps behind itself.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures::FutureExt;
+use registry_core::{Needed, SharedTask};
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::store::Store;
 
@@ -13,39 +16,61 @@ use crate::store::Store;
 const LONGEST: Duration = Duration::from_hours(365 * 24);
 
 /// At most one task per store, started when there is first something to wait for; ended with the last handle.
-#[derive(Debug, Default)]
-pub(crate) struct Timer(Mutex<Option<JoinHandle<()>>>);
+#[derive(Debug)]
+pub(crate) struct Timer {
+    store: Weak<Store>,
+    current: Mutex<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    task: SharedTask,
+    tasks: TaskTracker,
+    cancel: CancellationToken,
+}
 
 impl Timer {
-    /// Makes sure that the task runs, on the current runtime if its last one is gone.
-    ///
-    /// Without a current runtime nothing runs; reads evict for themselves.
-    pub(crate) fn ensure(&self, store: &Arc<Store>) {
-        let mut task = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if task.as_ref().is_some_and(|task| !task.is_finished()) {
-            return;
-        }
+    pub(crate) fn new(store: Weak<Store>) -> Self {
+        Self { current: Mutex::new(Current::new(store.clone())), store }
+    }
+
+    /// Makes sure that the task runs, where a runtime is current. Elsewhere reads evict for themselves.
+    pub(crate) fn ensure(&self) {
         if let Ok(runtime) = Handle::try_current() {
-            *task = Some(runtime.spawn(run(Arc::downgrade(store))));
+            self.current().task.ensure(&runtime);
         }
     }
 
-    /// Ends the task and waits for its end.
+    /// The same for as long as the answer is held, on this runtime or on that of another who needs it.
+    pub(crate) fn need(&self, runtime: &Handle) -> Needed {
+        self.current().task.need(runtime)
+    }
+
+    /// Ends the task and waits for its end. A handle that is opened later starts another.
     pub(crate) async fn stop(&self) {
-        let task = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(task) = task {
-            task.abort();
-            // Either it was cancelled, which was asked for, or it had ended.
-            let _ = task.await;
-        }
+        let stopped = std::mem::replace(&mut *self.current(), Current::new(self.store.clone()));
+        stopped.cancel.cancel();
+        stopped.tasks.close();
+        stopped.tasks.wait().await;
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Timer {
+impl Current {
+    fn new(store: Weak<Store>) -> Self {
+        let (tasks, cancel) = (TaskTracker::new(), CancellationToken::new());
+        // Where nobody is left who could be told anything, reads evict for themselves.
+        let task = SharedTask::new(tasks.clone(), cancel.clone(), move || run(store.clone()).boxed(), || {});
+        Self { task, tasks, cancel }
+    }
+}
+
+impl Drop for Current {
     fn drop(&mut self) {
-        if let Some(task) = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            task.abort();
-        }
+        self.cancel.cancel();
     }
 }
 

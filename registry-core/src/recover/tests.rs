@@ -284,6 +284,28 @@ fn a_runtime_that_ends_takes_its_watches_along_and_no_others() {
 }
 
 #[test]
+fn w11_another_runtimes_end_is_not_the_end_of_a_watch() {
+    let follows =
+        vec![vec![progress(5), Step::Wait(Duration::MAX)], vec![put("b", 6), Step::Wait(Duration::MAX)]];
+    let lists = Mutex::new(vec![Ok(state(&["a"], 5))].into());
+    let source = Arc::new(Scripted { lists, follows: Mutex::new(follows.into()), ..Scripted::default() });
+    let hub = WatchHub::new(source.clone(), WatchConfig::default());
+    let query = Query::new(ServiceName::new("s").unwrap());
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let (first, second) = (runtime(), runtime());
+    let mut leaves = first.block_on(async { hub.watch(&query).unwrap() });
+    let mut stays = second.block_on(async { hub.watch(&query).unwrap() });
+    first.block_on(item(&mut leaves));
+    drop(first);
+    second.block_on(async {
+        assert!(matches!(item(&mut stays).await, WatchItem::Snapshot(_)));
+        assert!(matches!(item(&mut stays).await, WatchItem::Changes { revision, .. } if revision == at(6)));
+    });
+    assert_eq!(source.asked(), [Asked::List, Asked::Follow(5), Asked::Follow(5)], "it went on where it was");
+}
+
+#[test]
 fn a_watch_outside_a_runtime_is_an_error_and_no_panic() {
     let hub = WatchHub::new(Arc::new(Scripted::default()), WatchConfig::default());
     let error = hub.watch(&Query::new(ServiceName::new("s").unwrap())).unwrap_err();

@@ -143,6 +143,25 @@ async fn a_registration_that_names_no_ttl_has_the_handles() {
 }
 
 #[test]
+fn x2_expiry_is_told_after_the_runtime_of_the_timer_is_gone() {
+    let registry = MemoryRegistry::new();
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let (one, two) = (runtime(), runtime());
+    let mut leaves = one.block_on(async { registry.watch(&query("s")).unwrap() });
+    one.block_on(leaves.next());
+    let mut stays = two.block_on(async { registry.watch(&query("s")).unwrap() });
+    one.block_on(registry.register(registration("s", "a", 1))).unwrap();
+    drop(one);
+    two.block_on(async {
+        stays.next().await;
+        stays.next().await;
+        let removal = tokio::time::timeout(Duration::from_secs(2), stays.next()).await;
+        assert!(matches!(removal, Ok(Some(Ok(WatchItem::Changes { .. })))), "{removal:?}");
+    });
+}
+
+#[test]
 fn it_lives_through_several_runtimes() {
     let registry = MemoryRegistry::new();
     for id in ["a", "b"] {
