@@ -112,8 +112,12 @@ impl Inner {
     }
 
     /// What this registry hung on `lease`; another's has no watch on its keys here.
-    fn own<'a>(&self, lease: &'a LeaseRef) -> Option<&'a Arc<Own>> {
-        lease.handle::<Held>().filter(|held| Arc::ptr_eq(&held.home, &self.home)).map(|held| &held.own)
+    fn held<'a>(&self, lease: &'a LeaseRef) -> Option<&'a Held> {
+        lease.handle::<Held>().filter(|held| Arc::ptr_eq(&held.home, &self.home))
+    }
+
+    fn own<'a>(&self, lease: &'a LeaseRef) -> Option<&'a Own> {
+        self.held(lease).map(|held| &*held.own)
     }
 
     async fn give_back(&self, lease: LeaseId) {

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use registry_core::{Lineage, Revision, Version};
 use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::key::{Key, Value};
 pub(crate) use self::watch::keep_watch;
@@ -27,7 +28,10 @@ pub(crate) struct Held {
     pub(crate) own: Arc<Own>,
     /// The registry that made it: another has no watch on its keys.
     pub(crate) home: Arc<()>,
-    pub(crate) _watch: DropGuard,
+    pub(crate) watch: Mutex<AbortHandle>,
+    /// Ends the watch.
+    pub(crate) ends: CancellationToken,
+    pub(crate) _guard: DropGuard,
 }
 
 /// A registration's knowledge of itself.

@@ -23,7 +23,7 @@ impl Inner {
     pub(super) async fn deregister(&self, lease: &LeaseRef) -> Result<Option<Revision>> {
         let place = self.place(lease.service(), lease.id());
         let id = record::lease(lease.generation());
-        let own = self.own(lease).map(|own| &**own);
+        let own = self.own(lease);
         if own.is_some_and(|own| own.over() == Some(Over::Left)) {
             return Ok(None);
         }

@@ -17,8 +17,11 @@ const ATTEMPT: Duration = Duration::from_secs(2);
 
 impl Inner {
     pub(super) async fn heartbeat(&self, lease: &LeaseRef) -> Result<Beat> {
-        match self.own(lease) {
-            Some(own) => self.beat(own).await,
+        match self.held(lease) {
+            Some(held) => {
+                self.rewatch(held);
+                self.beat(&held.own).await
+            }
             None => self.beat_for(lease).await,
         }
     }

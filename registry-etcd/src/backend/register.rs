@@ -1,10 +1,12 @@
 //! Register: grant a lease, then put claim and record under it in one step.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use registry_core::{Error, ErrorKind, LeaseRef, Registered, Registration, Result, Revision, Ttl};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::Inner;
 use super::look::read;
@@ -95,10 +97,8 @@ impl Inner {
     /// The proof of a registration, with the watch on its own keys.
     fn hold(&self, registration: &Registration, lease: LeaseId, own: Arc<Own>, after: Revision) -> LeaseRef {
         let ends = self.closing.child_token();
-        let watch = keep_watch(self.session.clone(), Arc::clone(&own), after.number());
-        let until = ends.clone();
-        self.tasks.spawn(async move { until.run_until_cancelled(watch).await });
-        let held = Held { own, home: Arc::clone(&self.home), _watch: ends.drop_guard() };
+        let watch = Mutex::new(self.watch_own(&own, Some(after.number()), &ends));
+        let held = Held { own, home: Arc::clone(&self.home), watch, _guard: ends.clone().drop_guard(), ends };
         LeaseRef::with_handle(
             registration.service.clone(),
             registration.id.clone(),
@@ -106,6 +106,20 @@ impl Inner {
             registration.owner,
             Arc::new(held),
         )
+    }
+
+    /// Watches a registration's keys again if that ended with the runtime that it ran on: nothing else ends it early.
+    pub(super) fn rewatch(&self, held: &Held) {
+        let mut watch = held.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        if watch.is_finished() && held.own.over().is_none() {
+            *watch = self.watch_own(&held.own, None, &held.ends);
+        }
+    }
+
+    fn watch_own(&self, own: &Arc<Own>, after: Option<u64>, ends: &CancellationToken) -> AbortHandle {
+        let watch = keep_watch(self.session.clone(), Arc::clone(own), after);
+        let until = ends.clone();
+        self.tasks.spawn(async move { until.run_until_cancelled(watch).await }).abort_handle()
     }
 }
 

@@ -13,7 +13,7 @@ impl Inner {
     pub(super) async fn update(&self, lease: &LeaseRef, instance: &InstanceSpec) -> Result<Revision> {
         let encoded = self.limits.check(lease.id(), instance)?;
         let place = self.place(lease.service(), lease.id());
-        let own = self.own(lease).map(|own| &**own);
+        let own = self.own(lease);
         let plan = Update {
             place: &place,
             lease: record::lease(lease.generation()),

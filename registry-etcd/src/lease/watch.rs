@@ -38,15 +38,25 @@ struct Position {
     record: u64,
 }
 
-/// Watches the keys that `own` put at `after`, until it is fenced or the future is dropped. The fenced one revokes its
-/// own lease.
-pub(crate) async fn keep_watch(session: Session, own: Arc<Own>, after: u64) {
-    let mut position = Position { claim: after, record: after };
+impl Position {
+    fn at(revision: u64) -> Self {
+        Self { claim: revision, record: revision }
+    }
+}
+
+/// Watches the keys that `own` put at `after`, until it is fenced or the future is dropped; without `after` it begins with
+/// a look at them. The fenced one revokes its own lease.
+pub(crate) async fn keep_watch(session: Session, own: Arc<Own>, after: Option<u64>) {
+    let mut position = after.map(Position::at);
     // About a heartbeat's interval (H8): a thousand registrations must not besiege an etcd that is away.
     let cap = (own.ttl / 3).clamp(Duration::from_secs(1), Duration::from_secs(5));
     let mut backoff = Backoff::new(SOON, cap);
     loop {
-        match follow(&session, &own, &mut position, &mut backoff).await {
+        let next = match &mut position {
+            Some(position) => follow(&session, &own, position, &mut backoff).await,
+            None => Next::Look,
+        };
+        match next {
             Next::Changed => {
                 if own.over().is_some() {
                     return;
@@ -119,12 +129,11 @@ async fn next(feed: &mut Feed) -> ControlFlow<Next, Option<(Revision, EventKind)
 }
 
 /// Reads what a broken history hides. Answers whether it fences the registration.
-async fn look_again(session: &Session, own: &Own, position: &mut Position) -> bool {
+async fn look_again(session: &Session, own: &Own, position: &mut Option<Position>) -> bool {
     let version = own.version();
     match look(session, &own.place, &[&version]).await {
         Ok(standing) => {
-            let revision = standing.revision.number();
-            *position = Position { claim: revision, record: revision };
+            *position = Some(Position::at(standing.revision.number()));
             own.found(&standing)
         }
         Err(error) => {

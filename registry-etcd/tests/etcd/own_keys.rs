@@ -130,6 +130,27 @@ async fn h8_damage_done_while_etcd_was_restarted_is_noticed() {
     .await;
 }
 
+#[test]
+fn h8_damage_is_noticed_though_the_runtime_of_the_registration_is_gone() {
+    let runtime =
+        || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let stays = runtime();
+    let bench = stays.block_on(Bench::start());
+    let goes = runtime();
+    let registered = goes.block_on(register(&bench.registry, "a"));
+    drop(goes);
+    stays.block_on(async {
+        bench.delete(RECORD).await;
+        noticed(&bench.registry, &registered.lease).await;
+        bench.registry.update(&registered.lease, spec()).await.unwrap();
+        assert!(bench.registry.heartbeat(&registered.lease).await.unwrap().intact);
+        // By the watch that was begun anew.
+        bench.put(CLAIM, "junk").await;
+        noticed(&bench.registry, &registered.lease).await;
+    });
+    stays.block_on(async { drop(bench) });
+}
+
 #[tokio::test]
 async fn h8_a_history_that_was_compacted_meanwhile_is_read_over() {
     let bench = Bench::start().await;
