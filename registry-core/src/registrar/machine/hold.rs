@@ -6,7 +6,7 @@ use fastrand::Rng;
 use tokio::time::Instant;
 
 use super::enter::Why;
-use super::schedule::Pace;
+use super::schedule::{LEAST, Pace};
 use super::{Action, Call, Change, Machine, Phase, Plan, WRITE, Writing, later};
 use crate::backoff::Backoff;
 use crate::error::{ErrorKind, Result};
@@ -120,7 +120,8 @@ impl Machine {
         match answer {
             Ok(beat) => {
                 held.deadline = held.deadline.max(beat.deadline);
-                held.beat_at = held.pace.next_beat(sent, &mut self.rng);
+                // Never at once, however slow the answer: what is asked of it meanwhile needs its turn.
+                held.beat_at = held.pace.next_beat(sent, &mut self.rng).max(now + LEAST);
                 held.failures = 0;
                 held.silent = false;
                 held.backoff.reset();

@@ -9,7 +9,7 @@ use crate::backoff::Backoff;
 use crate::ttl::Ttl;
 
 /// The least time between two calls, however short the TTL: a timer knows no less.
-const LEAST: Duration = Duration::from_millis(1);
+pub(super) const LEAST: Duration = Duration::from_millis(1);
 
 /// The rhythm of a registration under a granted TTL.
 #[derive(Debug, Clone, Copy)]

@@ -145,14 +145,14 @@ pub(in crate::registrar) fn ended(status: &RegistrarStatus) -> Error {
 /// Whether the instance of a registrar that is over is known to be away (D1): only what the registry said counts.
 pub(in crate::registrar) fn away(status: &RegistrarStatus) -> Result<()> {
     let why = match status {
-        RegistrarStatus::Deregistered { acknowledged: true }
-        | RegistrarStatus::Fenced
-        | RegistrarStatus::Lost { gave_up: true, reason: LostReason::NotRegistered, .. } => return Ok(()),
         // Refused after a try of unknown outcome, which may stand.
         RegistrarStatus::Refused { error } if *error.kind() == ErrorKind::Ambiguous => {
             "it was refused after a try that may have registered it: it may live until its TTL"
         }
-        RegistrarStatus::Refused { .. } => return Ok(()),
+        RegistrarStatus::Deregistered { acknowledged: true }
+        | RegistrarStatus::Fenced
+        | RegistrarStatus::Refused { .. }
+        | RegistrarStatus::Lost { gave_up: true, reason: LostReason::NotRegistered, .. } => return Ok(()),
         RegistrarStatus::Closed => return Err(ended(status).with_operation("deregister")),
         RegistrarStatus::Deregistered { acknowledged: false } => {
             "no try to remove it was acknowledged: it expires by its TTL"

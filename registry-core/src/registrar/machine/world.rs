@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::schedule::LEAST;
 use super::{Action, Answer, Call, Command, Input, Machine, Plan, Ticket};
 use crate::error::{Error, ErrorKind, Result};
 use crate::instance::{Instance, InstanceSpec};
@@ -155,7 +156,7 @@ impl World {
         let ttl = self.machine.plan.ttl.get();
         assert!(limit <= ttl / 6 && limit <= Duration::from_secs(2), "H5: an attempt of {limit:?}");
         let most = match self.failed.0 {
-            0 => (self.sent + pace.interval()).max(self.answered),
+            0 => (self.sent + pace.interval()).max(self.answered + LEAST),
             1 | 2 => self.failed.1 + ttl / 12,
             _ => self.failed.1 + ttl / 3,
         };
