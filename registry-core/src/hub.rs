@@ -61,10 +61,12 @@ struct Watched<F> {
 
 impl WatchHub {
     /// A hub over `source`. Nothing runs until somebody watches.
+    ///
+    /// Waits that would spin or overflow are brought within bounds; [`WatchConfig::check`] refuses them.
     pub fn new(source: Arc<dyn WatchSource>, config: WatchConfig) -> Self {
         let shared = Shared {
             source,
-            config,
+            config: config.within_bounds(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             open: Mutex::default(),

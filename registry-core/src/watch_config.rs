@@ -38,19 +38,36 @@ impl Default for WatchConfig {
     }
 }
 
+/// What the clock can tell and nothing spins by.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_hours(365 * 24);
+
 impl WatchConfig {
+    /// The same with every wait brought within what can be run by: nothing spins, nothing overflows.
+    pub(crate) fn within_bounds(mut self) -> Self {
+        for wait in
+            [&mut self.backoff_floor, &mut self.backoff_cap, &mut self.silence, &mut self.audit_interval]
+        {
+            *wait = (*wait).clamp(SHORTEST, LONGEST);
+        }
+        self.backoff_cap = self.backoff_cap.max(self.backoff_floor);
+        // An audit is a read of every key.
+        self.audit_interval = self.audit_interval.max(Duration::from_secs(1));
+        self.queue = self.queue.max(1);
+        self
+    }
+
     /// Checks it before anything runs by it: waits between 1 ms and a year, a queue that holds something.
     ///
     /// An `InvalidArgument` names the field.
     pub fn check(&self) -> Result<()> {
-        const LONGEST: Duration = Duration::from_hours(365 * 24);
         for (field, wait) in [
             ("watch.backoff_floor", self.backoff_floor),
             ("watch.backoff_cap", self.backoff_cap),
             ("watch.silence", self.silence),
             ("watch.audit_interval", self.audit_interval),
         ] {
-            if wait < Duration::from_millis(1) || wait > LONGEST {
+            if !(SHORTEST..=LONGEST).contains(&wait) {
                 return Err(Error::invalid(field, format!("{wait:?} is not between 1 ms and a year")));
             }
         }

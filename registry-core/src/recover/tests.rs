@@ -243,6 +243,29 @@ async fn w10_a_lost_event_is_found_by_the_audit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn w12_waits_of_nothing_or_for_ever_neither_spin_nor_end_a_watch() {
+    for wait in [Duration::ZERO, Duration::MAX] {
+        let lists = Mutex::new((0..100).map(|_| Ok(state(&["a", "b"], 5))).collect());
+        let source = Arc::new(Scripted { lists, ..Scripted::default() });
+        let config = WatchConfig {
+            backoff_floor: wait,
+            backoff_cap: wait,
+            silence: wait,
+            audit_interval: wait,
+            ..WatchConfig::default()
+        };
+        let hub = WatchHub::new(source.clone(), config);
+        let mut stream = hub.watch(&Query::new(ServiceName::new("s").unwrap())).unwrap();
+        item(&mut stream).await;
+        assert!(
+            timeout(Duration::from_secs(30), stream.next()).await.is_err(),
+            "nothing happens, nothing ends"
+        );
+        assert_eq!(source.asked(), [Asked::List, Asked::Follow(5)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn w13_the_last_watcher_ends_the_upstream_watch_and_the_next_begins_anew() {
     let (source, hub, stream) = watch(vec![Ok(state(&[], 5)), Ok(state(&[], 6))], vec![]);
     let query = Query::new(ServiceName::new("s").unwrap());
