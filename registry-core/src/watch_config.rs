@@ -52,7 +52,7 @@ impl WatchConfig {
         }
         self.backoff_cap = self.backoff_cap.max(self.backoff_floor);
         // An audit is a read of every key.
-        self.audit_interval = self.audit_interval.max(Duration::from_secs(1));
+        self.audit_interval = self.audit_interval.max(Duration::from_millis(100));
         self.queue = self.queue.max(1);
         self
     }
