@@ -61,11 +61,6 @@ impl NamesFeed {
         self.state.borrow().end.is_some()
     }
 
-    /// Whether anybody watches.
-    pub fn is_watched(&self) -> bool {
-        self.state.receiver_count() > 0
-    }
-
     /// Begins, or begins anew, from a list.
     pub fn list(&mut self, raw: RawServices) {
         self.living.clear();
@@ -86,7 +81,6 @@ impl NamesFeed {
         if !self.revision().is_some_and(|present| batch.revision.is_after(present)) {
             return;
         }
-        let before = self.living.len();
         let mut differs = false;
         for (service, id, lives) in batch.events {
             let known = self.living.contains_key(&service);
@@ -101,7 +95,7 @@ impl NamesFeed {
                 }
             }
         }
-        if differs || self.living.len() != before {
+        if differs {
             self.publish(batch.revision);
         } else {
             self.advance(batch.revision);
